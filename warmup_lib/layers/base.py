@@ -1,0 +1,228 @@
+"""The protocol through which plan, apply and verify know a layer, and the records it speaks in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from warmup_lib.config import Config
+from warmup_lib.keys import Keys
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warmup_lib.targets.base import Target
+    from warmup_lib.targets.host import ModelHost
+
+Vector = np.ndarray[Any, np.dtype[np.float32]]
+Status = Literal["warmed", "already", "failed", "skipped"]
+MatchKind = Literal["exact", "semantic", "prefix"]
+
+
+@dataclass(frozen=True)
+class PlanItem:
+    """One row of the `plan` table."""
+
+    item_id: str
+    rank: int
+    layer: str
+    tenant: str
+    model: str
+    model_revision: str | None
+    adapter: str | None
+    key_digest: str
+    context_digest: str | None
+    text_digest: str | None
+    text: str | None
+    response: str | None
+    system_prompt: str | None
+    tools: str | None
+    params: str | None
+    encoder: str | None
+    heat_micro: int
+    expected_micro: int
+    bytes: int
+    ttl_s: int
+    reason: str
+
+    @staticmethod
+    def rows(table: pa.Table) -> list[PlanItem]:
+        """Return the items of a `plan` partition, in its order."""
+        return [PlanItem(**row) for row in table.to_pylist()]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened to one item on one target (see the `receipts` table)."""
+
+    item_id: str
+    status: Status
+    attempts: int = 1
+    bytes: int = 0
+    tokens: int = 0
+    ms: float = 0.0
+    ttl_s: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What looking at one target for one item showed (see the `residency` table)."""
+
+    item_id: str
+    resident: bool
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A later request as a layer looks it up."""
+
+    request_id: str
+    tenant: str
+    model: str
+    model_revision: str | None
+    adapter: str | None
+    text_digest: str
+    context_digest: str
+    response_digest: str
+    head_digest: str
+    prompt: str
+    system_prompt: str | None
+    tools: str | None
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True)
+class Match:
+    """What an application would find for one request in one layer."""
+
+    request_id: str
+    hit: bool
+    match: MatchKind | None = None
+    similarity: float | None = None
+    item_id: str | None = None
+    value: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    ttft_ms: float | None = None
+
+
+class Vectors(Protocol):
+    """Embeddings by text digest, all of one encoder."""
+
+    @property
+    def encoder(self) -> str:
+        """Fingerprint of the encoder."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+
+    def get(self, digests: Sequence[str]) -> Mapping[str, Vector]:
+        """Return float32 vectors of length 1; digests without one are absent."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a layer needs besides the items and the target.
+
+    Attributes:
+        plan_id: Marks our own traffic and names the generation on the targets.
+        hosts: Model hosts that may generate an answer, in order of preference.
+        control: A fresh word for the cold control: keys and salts are then taken in a namespace
+            that nothing was ever warmed in (see `namespace`).
+    """
+
+    plan_id: str
+    config: Config
+    keys: Keys
+    vectors: Vectors
+    hosts: Sequence[ModelHost] = field(default_factory=tuple)
+    control: str | None = None
+
+    def namespace(self, tenant: str) -> str:
+        """Return the tenant whose keys and salt are used: a fresh one in a control run."""
+        return tenant if self.control is None else f"{tenant}~{self.control}"
+
+
+class Layer(Protocol):
+    """One kind of thing that can be warm. Registered in `warmup_lib.layers.registry`."""
+
+    name: str
+    target_kind: Literal["redis", "host"]
+    match: Literal["exact", "semantic"]
+
+    def candidates(self, demand: Demand, config: Config) -> pa.Table:
+        """Return what could be warmed as rows of the `plan` table.
+
+        `rank` and `expected_micro` are 0 and `reason` is empty: the plan fills them. Candidates
+        that must not be warmed are in `refused`, not here.
+        """
+
+    def refused(self, demand: Demand, config: Config) -> pa.Table:
+        """Return what must not be warmed, as rows of the `left_out` table with the reason."""
+
+    async def warm(
+        self, items: Sequence[PlanItem], target: Target, context: Context
+    ) -> list[Outcome]:
+        """Make the items resident on the target; one outcome an item, in order.
+
+        Raises:
+            TargetUnavailable: The target does not answer; nothing is known of these items.
+        """
+
+    async def prove(
+        self, items: Sequence[PlanItem], target: Target, context: Context
+    ) -> list[Proof]:
+        """Look whether the items are resident; one proof an item, in order.
+
+        Raises:
+            TargetUnavailable: The target does not answer.
+        """
+
+    async def find(
+        self, lookups: Sequence[Lookup], target: Target, context: Context
+    ) -> list[Match]:
+        """Return what an application would find for later requests; one match each, in order.
+
+        Raises:
+            TargetUnavailable: The target does not answer.
+        """
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the log says is asked for, with its heat; the input of every layer's candidates.
+
+    Attributes:
+        day: Last log day taken in, ISO date.
+        prompts: One row a request identity: the columns of the `prompts` table, counts summed
+            over the history, texts and answers of the latest day, and `heat_micro`.
+        heads: The same for the `heads` table.
+        encoder: Fingerprint of the encoder whose vectors the items will use.
+        dimension: Length of its vectors.
+    """
+
+    day: str
+    prompts: pa.Table
+    heads: pa.Table
+    encoder: str
+    dimension: int
+
+
+def item_id(layer: str, tenant: str, key_digest: str, *place: str | None) -> str:
+    """Return the id of a plan item: the same content gets the same id in every plan.
+
+    Args:
+        layer: The layer's name.
+        tenant: The tenant.
+        key_digest: The digest in the item's key.
+        place: Model, revision and adapter, where the layer's key holds them.
+    """
+    joined = "\0".join([layer, tenant, key_digest, *[p or "" for p in place]])
+    return f"{layer}-{hashlib.sha256(joined.encode()).hexdigest()[:24]}"
