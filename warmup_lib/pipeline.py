@@ -1,0 +1,125 @@
+"""The stages in order, as the command line and the DAGs call them, and nothing else.
+
+Every function takes what can be written down (a configuration, a day, a plan id), opens what it
+needs, calls one stage and returns its report. Rooms are imported when a stage runs, so that
+importing this module is cheap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from warmup_lib.config import Config, key_secret
+from warmup_lib.keys import Keys
+from warmup_lib.lake import Lake
+from warmup_lib.stage import Progress, StageReport, silent
+
+DAY_STAGES = ("distil", "embed", "forecast", "cluster")
+"""The stages between `ingest` and `plan`; each replaces the partition of one day."""
+
+
+def open_lake(config: Config) -> Lake:
+    """Return the configured lake."""
+    return Lake(config.lake)
+
+
+def open_keys(config: Config) -> Keys:
+    """Return the key builder under the configured secret."""
+    return Keys(key_secret(config))
+
+
+def ingest(
+    config: Config, files: Sequence[Path], dialect: str, progress: Progress = silent
+) -> StageReport:
+    """Read log files into `requests` and `quarantine`."""
+    from warmup_lib.ingest.stage import run
+
+    return run(open_lake(config), files, dialect, config, open_keys(config), progress)
+
+
+def day_stage(name: str, config: Config, day: str, progress: Progress = silent) -> StageReport:
+    """Run one of `DAY_STAGES` for one day."""
+    from importlib import import_module
+
+    stage = import_module(f"warmup_lib.{name}.stage")
+    report: StageReport = stage.run(open_lake(config), day, config, progress)
+    return report
+
+
+def plan(
+    config: Config,
+    day: str,
+    *,
+    strategy: str = "full",
+    since: str | None = None,
+    layers: Sequence[str] | None = None,
+    kind: str = "nightly",
+    force: bool = False,
+    progress: Progress = silent,
+) -> StageReport:
+    """Choose what to warm after `day`, or say that the current plan still serves."""
+    from warmup_lib.plan.stage import run
+
+    return run(
+        open_lake(config),
+        day,
+        config,
+        strategy=strategy,
+        since=since,
+        layers=layers,
+        kind=kind,
+        force=force,
+        progress=progress,
+    )
+
+
+def apply(
+    config: Config,
+    plan_id: str,
+    *,
+    layers: Sequence[str] | None = None,
+    targets: Sequence[str] | None = None,
+    resume: bool = False,
+    progress: Progress = silent,
+) -> StageReport:
+    """Warm a plan's items on the configured targets."""
+    from warmup_lib.apply.stage import run
+
+    return asyncio.run(
+        run(
+            open_lake(config),
+            plan_id,
+            config,
+            open_keys(config),
+            layers=layers,
+            targets=targets,
+            resume=resume,
+            progress=progress,
+        )
+    )
+
+
+def verify(
+    config: Config,
+    plan_id: str,
+    *,
+    day: str | None = None,
+    requests: Path | None = None,
+    progress: Progress = silent,
+) -> StageReport:
+    """Prove residency and, where later traffic is given, measure the hit ratio on it."""
+    from warmup_lib.verify.stage import run
+
+    return asyncio.run(
+        run(
+            open_lake(config),
+            plan_id,
+            config,
+            open_keys(config),
+            day=day,
+            requests=requests,
+            progress=progress,
+        )
+    )
