@@ -1,0 +1,70 @@
+# What one does with this project. `make` alone lists the targets.
+# Everything is installed into .venv (Python) and .stack (embedded Redis and model host), both inside
+# the checkout; `make clean` removes them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+LOG ?= shipped
+PYTEST_ARGS ?=
+
+export WARMUP_HOME ?= $(CURDIR)/.stack
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: system
+system: # Debian's python3.11 comes without ensurepip: only then is a package needed
+	@$(PYTHON) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || deploy/debian-packages.sh python3-venv python3-pip
+
+.venv/base: pyproject.toml constraints.txt | system
+	@echo "== installing the library into .venv (log: .venv/install.log)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install -q -U pip >.venv/install.log 2>&1
+	@$(BIN)/python -m pip install -c constraints.txt -e . >>.venv/install.log 2>&1 \
+	  || { tail -5 .venv/install.log; echo "see README.md, 'Installing torch', where torch is what failed"; exit 1; }
+	@touch $@
+
+.venv/dev: .venv/base
+	@echo "== installing Airflow and the test tools into .venv"
+	@$(BIN)/python -m pip install -c constraints.txt -e '.[airflow,dev]' >>.venv/install.log 2>&1 \
+	  || { tail -5 .venv/install.log; exit 1; }
+	@touch $@
+
+.PHONY: demo
+demo: .venv/base ## Run the main job end to end on the embedded stack (LOG=shipped, or a folder of real texts)
+	@$(BIN)/warmup demo --log $(LOG)
+
+.PHONY: test
+test: check ## Set everything up and run all tests but the slow ones
+	@$(BIN)/python -m pytest -m "not slow and not gpu" $(PYTEST_ARGS)
+
+.PHONY: test-full
+test-full: check ## Run all tests, the slow ones too
+	@$(BIN)/python -m pytest -m "not gpu" $(PYTEST_ARGS)
+
+.PHONY: check
+check: .venv/dev ## Lint, types and import floors
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check --preview --select AIR dags
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: bench
+bench: .venv/dev ## Run the measurements and write bench/reports/
+	@for script in bench/[a-z]*.py; do $(BIN)/python "$$script"; done
+
+.PHONY: ui
+ui: .venv/dev ## Start Airflow with the DAGs on the embedded stack; prints address and login
+	@$(BIN)/python -m warmup_lib.airflow.local
+
+.PHONY: clean
+clean: ## Stop the embedded stack and remove everything that was set up or made here
+	@if [ -x $(BIN)/warmup ]; then $(BIN)/warmup stack down; fi
+	@rm -rf .venv .stack .demo .airflow build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
