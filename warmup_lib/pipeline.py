@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 from warmup_lib.config import Config, key_secret
+from warmup_lib.errors import InputDataError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
@@ -48,6 +51,36 @@ def day_stage(name: str, config: Config, day: str, progress: Progress = silent) 
     return report
 
 
+def build_day(config: Config, day: str, progress: Progress = silent) -> list[StageReport]:
+    """Run the stages up to the plan: distil and embed what is new or changed, then the day's own.
+
+    A day of the history is distilled again only when its requests have changed since.
+
+    Raises:
+        InputDataError: The lake has no requests on or before `day`.
+    """
+    lake = open_lake(config)
+    first = (date.fromisoformat(day) - config.forecast.lookback).isoformat()
+    history = [d for d in lake.days("requests") if first < d <= day]
+    if not history:
+        raise InputDataError(
+            f"no requests up to {day} in {config.lake}: `warmup ingest` them first"
+        )
+    reports = []
+    for past in history:
+        if is_stale(lake, past):
+            reports += [day_stage(name, config, past, progress) for name in ("distil", "embed")]
+    return reports + [day_stage(name, config, day, progress) for name in ("forecast", "cluster")]
+
+
+def is_stale(lake: Lake, day: str) -> bool:
+    """Return whether a day's prompts are missing or older than its requests."""
+    requests, prompts = (lake.manifest(t, {"day": day}) for t in ("requests", "prompts"))
+    if requests is None:
+        return False
+    return prompts is None or prompts.meta.get("input") != requests.content_digest()
+
+
 def plan(
     config: Config,
     day: str,
@@ -55,6 +88,8 @@ def plan(
     strategy: str = "full",
     since: str | None = None,
     layers: Sequence[str] | None = None,
+    tenants: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
     kind: str = "nightly",
     force: bool = False,
     progress: Progress = silent,
@@ -69,10 +104,19 @@ def plan(
         strategy=strategy,
         since=since,
         layers=layers,
+        tenants=tenants,
+        models=models,
         kind=kind,
         force=force,
         progress=progress,
     )
+
+
+def plan_diff(config: Config, a: str, b: str) -> dict[str, Any]:
+    """Return what plan `b` added, kept and dropped against plan `a`."""
+    from warmup_lib.plan.diff import diff
+
+    return diff(open_lake(config), a, b)
 
 
 def apply(

@@ -1,0 +1,24 @@
+-- Hits on a day's traffic by plan, layer and tenant.
+WITH day_hits AS (
+    SELECT
+        plan_id,
+        layer,
+        tenant,
+        hit,
+        match
+    FROM hits
+    WHERE "window" = $day
+)
+SELECT
+    CAST($day AS DATE) AS day,
+    plan_id,
+    layer,
+    tenant,
+    COUNT(*) AS requests,
+    COUNT(*) FILTER (WHERE hit) AS hits,
+    COUNT(*) FILTER (WHERE hit AND match = 'exact') AS exact_hits,
+    COUNT(*) FILTER (WHERE hit AND match = 'semantic') AS semantic_hits,
+    CAST(ROUND(COUNT(*) FILTER (WHERE hit) / COUNT(*), 4) AS DOUBLE) AS hit_ratio
+FROM day_hits
+GROUP BY plan_id, layer, tenant
+ORDER BY plan_id, layer, tenant

@@ -1,0 +1,118 @@
+"""What all commands share: their common options, progress bars, output and error handling."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from warmup_lib.config import Config, load_config
+from warmup_lib.errors import WarmupError
+from warmup_lib.stage import Progress as Shown
+from warmup_lib.stage import silent
+
+ERR = Console(stderr=True, highlight=False)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a command: its settings, and how it answers."""
+
+    config: Config
+    config_path: Path | None
+    as_json: bool
+
+    def answer(self, facts: dict[str, Any], show: Callable[[Console], None]) -> None:
+        """Print one JSON object with `--json`, else what `show` prints."""
+        if self.as_json:
+            click.echo(json.dumps(facts, ensure_ascii=False, default=str))
+        else:
+            show(Console(highlight=False))
+
+    @contextmanager
+    def progress(self) -> Iterator[Shown]:
+        """Yield a progress callback: a bar on a terminal, nothing elsewhere."""
+        if self.as_json or not sys.stderr.isatty():
+            yield silent
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, TimeElapsedColumn(), console=ERR, transient=True) as bar:
+            tasks: dict[str, Any] = {}
+
+            def show(what: str, done: int, total: int | None) -> None:
+                if what not in tasks:
+                    tasks[what] = bar.add_task(what, total=total)
+                bar.update(tasks[what], completed=done, total=total)
+
+            yield show
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `--config`, `--lake`, `--json` and one way to fail.
+
+    The wrapped function gets a `Call` as its first argument.
+    """
+
+    @click.option(
+        "--config",
+        "config_path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Settings file; without it ./warmup.yaml where there is one, else the defaults.",
+    )
+    @click.option("--lake", help="Folder or object-store URL of the tables.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")
+    @functools.wraps(function)
+    def wrapped(
+        config_path: Path | None, lake: str | None, as_json: bool, **arguments: Any
+    ) -> None:
+        try:
+            call = Call(load_config(config_path, lake=lake), config_path, as_json)
+            function(call, **arguments)
+        except WarmupError as error:
+            fail(error, as_json=as_json)
+
+    return wrapped
+
+
+def fail(error: WarmupError, *, as_json: bool) -> NoReturn:
+    """Print the error as a sentence (with `--json` as an object too) and exit with its code."""
+    if as_json:
+        click.echo(json.dumps({"error": str(error), "kind": type(error).__name__}))
+    ERR.print(f"[bold red]error:[/] {error}", soft_wrap=True, markup=True)
+    sys.exit(error.exit_code)
+
+
+def table(title: str, *columns: str, rows: list[list[Any]], note: str | None = None) -> Table:
+    """Return a table with numbers set right."""
+    shown = Table(title=title, title_justify="left", caption=note, caption_justify="left")
+    for index, name in enumerate(columns):
+        numeric = all(isinstance(r[index], int | float) or r[index] in ("", "-") for r in rows)
+        shown.add_column(name, justify="right" if numeric and rows else "left")
+    for row in rows:
+        shown.add_row(*[_cell(v) for v in row])
+    return shown
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def percent(value: float | None) -> str:
+    """Return a share as a percentage with two decimals."""
+    return "-" if value is None else f"{100 * value:.2f} %"

@@ -1,0 +1,198 @@
+"""The commands of the main job: ingest, plan, apply, verify."""
+
+from __future__ import annotations
+
+import sys
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warmup_lib import pipeline
+from warmup_lib.cli import render
+from warmup_lib.cli.common import Call, command
+from warmup_lib.errors import InputDataError
+
+
+def _day(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        return date.fromisoformat(value).isoformat()
+    except ValueError:
+        raise click.BadParameter(
+            f"'{value}' is not a day such as 2026-03-14", param=parameter
+        ) from None
+
+
+@click.command()
+@click.option(
+    "--format",
+    "dialect",
+    default="auto",
+    show_default=True,
+    help="Log format: jsonl (canonical), litellm, or auto.",
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@command
+def ingest(call: Call, dialect: str, files: tuple[Path, ...]) -> None:
+    """Read request logs (files or folders; .gz and .zst too) into the lake.
+
+    \b
+    Examples:
+      warmup ingest --format jsonl logs/requests-2026-03-14.jsonl.gz
+      warmup ingest --format litellm spend_logs.parquet
+    """
+    with call.progress() as progress:
+        report = pipeline.ingest(call.config, _expand(files), dialect, progress)
+    call.answer(
+        {**report.facts, "seconds": round(report.seconds, 3), "notes": list(report.notes)},
+        lambda console: render.ingest(console, report),
+    )
+    if report.facts["rows_read"] and not report.facts["rows_kept"] + report.facts["duplicates"]:
+        raise InputDataError(
+            f"none of {report.facts['rows_read']} rows could be used; "
+            "`warmup sql quarantine` lists the reasons"
+        )
+
+
+def _expand(files: tuple[Path, ...]) -> list[Path]:
+    found: list[Path] = []
+    for path in files:
+        if path.is_dir():
+            found += sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
+        elif path.is_file():
+            found.append(path)
+        else:
+            raise InputDataError(f"no such file or folder: {path}")
+    if not found:
+        raise InputDataError("the folder holds no files")
+    return found
+
+
+@click.group(invoke_without_command=True)
+@click.option("--day", callback=_day, help="Last log day to plan from.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["full", "incremental"]),
+    default="full",
+    show_default=True,
+    help="Plan everything, or only what the current plan does not hold.",
+)
+@click.option("--since", callback=_day, help="Only demand seen on or after this day.")
+@click.option("--force", is_flag=True, help="Plan even where the current plan still serves.")
+@command
+def plan(call: Call, *, day: str | None, strategy: str, since: str | None, force: bool) -> None:
+    """Choose what to warm after a day; warm nothing.
+
+    A plan is made when demand has drifted from the current one past the configured threshold;
+    otherwise the answer is "wait", with the current plan's id.
+
+    \b
+    Examples:
+      warmup plan --day 2026-03-14
+      warmup plan --day 2026-03-14 --strategy incremental --json
+      warmup plan diff 2026-03-13-nightly-0a1b2c3d4e 2026-03-14-nightly-5f6a7b8c9d
+    """
+    if click.get_current_context().invoked_subcommand:
+        return
+    if day is None:
+        raise click.UsageError("--day is needed: the last log day to plan from")
+    with call.progress() as progress:
+        built = pipeline.build_day(call.config, day, progress)
+        report = pipeline.plan(
+            call.config, day, strategy=strategy, since=since, force=force, progress=progress
+        )
+    stages = [
+        {"stage": r.stage, "seconds": round(r.seconds, 3), "rows_out": r.rows_out, **r.facts}
+        for r in built
+    ]
+    notes = [note for r in [*built, report] for note in r.notes]
+    call.answer(
+        {**report.facts, "stages": stages, "notes": notes},
+        lambda console: render.plan(console, report, built),
+    )
+
+
+@plan.command("diff")
+@click.argument("a")
+@click.argument("b")
+@command
+def plan_diff(call: Call, a: str, b: str) -> None:
+    """Show what plan B added, kept and dropped against plan A.
+
+    \b
+    Example:
+      warmup plan diff 2026-03-13-nightly-0a1b2c3d4e 2026-03-14-nightly-5f6a7b8c9d
+    """
+    facts = pipeline.plan_diff(call.config, a, b)
+    call.answer(facts, lambda console: render.plan_diff(console, facts))
+
+
+@click.command()
+@click.option("--plan", "plan_id", required=True, help="Plan to warm.")
+@click.option("--layer", "layers", multiple=True, help="Only this layer (repeatable).")
+@click.option("--target", "targets", multiple=True, help="Only this target (repeatable).")
+@click.option("--resume", is_flag=True, help="Warm only what is not resident yet.")
+@command
+def apply(
+    call: Call, plan_id: str, layers: tuple[str, ...], targets: tuple[str, ...], resume: bool
+) -> None:
+    """Warm a plan's items on the targets. Exit 1 where a target was down.
+
+    \b
+    Examples:
+      warmup apply --plan 2026-03-14-nightly-5f6a7b8c9d
+      warmup apply --plan 2026-03-14-nightly-5f6a7b8c9d --resume
+      warmup apply --plan 2026-03-14-nightly-5f6a7b8c9d --layer responses
+    """
+    with call.progress() as progress:
+        report = pipeline.apply(
+            call.config,
+            plan_id,
+            layers=layers or None,
+            targets=targets or None,
+            resume=resume,
+            progress=progress,
+        )
+    call.answer(
+        {**report.facts, "notes": list(report.notes)},
+        lambda console: render.apply(console, report),
+    )
+    if report.facts["unavailable"]:
+        sys.exit(1)
+
+
+@click.command()
+@click.option("--plan", "plan_id", required=True, help="Plan to verify.")
+@click.option(
+    "--requests",
+    type=click.Path(path_type=Path, exists=True),
+    help="Later traffic as a log file; it is not stored.",
+)
+@click.option("--day", callback=_day, help="Later traffic as a day of the lake.")
+@command
+def verify(call: Call, plan_id: str, requests: Path | None, day: str | None) -> None:
+    """Prove what is resident and measure the hit ratio on later traffic.
+
+    Exit 1 where a gate failed or a target was down.
+
+    \b
+    Examples:
+      warmup verify --plan 2026-03-14-nightly-5f6a7b8c9d
+      warmup verify --plan 2026-03-14-nightly-5f6a7b8c9d --day 2026-03-15
+    """
+    if requests and day:
+        raise click.UsageError("give --requests or --day, not both")
+    with call.progress() as progress:
+        report = pipeline.verify(
+            call.config, plan_id, day=day, requests=requests, progress=progress
+        )
+    call.answer(
+        {**report.facts, "notes": list(report.notes)},
+        lambda console: render.verify(console, report),
+    )
+    gates: dict[str, Any] = report.facts["gates"]
+    if report.facts.get("unavailable") or not all(g["passed"] for g in gates.values()):
+        sys.exit(1)
