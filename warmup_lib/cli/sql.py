@@ -1,0 +1,136 @@
+"""The command of the data team: a report, or a SQL shell on the lake."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warmup_lib import pipeline
+from warmup_lib.cli.common import ERR, Call, command, table
+from warmup_lib.errors import GateFailed
+from warmup_lib.reports import Result, find_reports, run_report
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@click.command()
+@click.argument("report", required=False)
+@click.option("--day", help="Day to report on; by default the newest that has rows.")
+@click.option("--list", "list_them", is_flag=True, help="List the reports and what they show.")
+@command
+def sql(call: Call, report: str | None, day: str | None, list_them: bool) -> None:
+    """Run a report, or, without one, read SQL from the terminal or from stdin.
+
+    Every table of the lake is a view (requests, prompts, clusters, plan, receipts, hits ...).
+
+    \b
+    Examples:
+      warmup sql --list
+      warmup sql top_clusters --day 2026-03-14
+      echo "SELECT day, count(*) FROM requests GROUP BY day ORDER BY day" | warmup sql
+    """
+    if list_them:
+        _list(call)
+    elif report is None:
+        _shell(call)
+    else:
+        _report(call, run_report(pipeline.open_lake(call.config), report, day))
+
+
+def _list(call: Call) -> None:
+    found = {n: r.metadata for n, r in find_reports().items()}
+    call.answer(
+        {"reports": {n: m["description"] for n, m in found.items()}},
+        lambda console: console.print(
+            table(
+                "Reports",
+                "report",
+                "what a row is",
+                rows=[[n, m["description"]] for n, m in found.items()],
+            )
+        ),
+    )
+
+
+def _report(call: Call, result: Result) -> None:
+    rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    facts = {
+        "report": result.report,
+        "day": result.day,
+        "rows": rows,
+        "failed_checks": result.failed,
+        "warnings": result.warned,
+    }
+    title = f"{result.report}, {result.day or 'no day yet'}"
+    call.answer(
+        facts,
+        lambda console: console.print(
+            table(title, *result.columns, rows=[_blank(r) for r in result.rows])
+        ),
+    )
+    for warning in result.warned:
+        ERR.print(f"[yellow]check:[/] {warning}")
+    if result.failed:
+        raise GateFailed(f"{result.report} is not sound: {'; '.join(result.failed)}")
+
+
+def _blank(row: tuple[Any, ...]) -> list[Any]:
+    return ["" if v is None else v for v in row]
+
+
+def _shell(call: Call) -> None:
+    connection = pipeline.open_lake(call.config).sql()
+    answers: list[dict[str, Any]] = []
+    failed = False
+    for statement in _statements():
+        failed = not _run(call, connection, statement, answers) or failed
+    if call.as_json:
+        call.answer({"rows": answers}, lambda _: None)
+    if failed:
+        sys.exit(2)
+
+
+def _run(
+    call: Call,
+    connection: duckdb.DuckDBPyConnection,
+    statement: str,
+    answers: list[dict[str, Any]],
+) -> bool:
+    import duckdb
+
+    try:
+        cursor = connection.execute(statement)
+        rows = cursor.fetchall()
+    except duckdb.Error as error:
+        ERR.print(f"[bold red]error:[/] {str(error).splitlines()[0]}", markup=True)
+        return False
+    columns = [d[0] for d in cursor.description or []]
+    if call.as_json:
+        answers += [dict(zip(columns, row, strict=True)) for row in rows]
+    else:
+        call.answer(
+            {},
+            lambda console: console.print(table("", *columns, rows=[_blank(r) for r in rows])),
+        )
+    return True
+
+
+def _statements() -> Iterator[str]:
+    """Yield statements ended by `;`: typed at a prompt, or piped in."""
+    if not sys.stdin.isatty():
+        yield from (s.strip() for s in sys.stdin.read().split(";") if s.strip())
+        return
+    ERR.print("SQL on the lake; end a statement with ';', leave with Ctrl-D. Try: SHOW TABLES;")
+    held = ""
+    while True:
+        try:
+            held += input("warmup> " if not held else "   ...> ") + "\n"
+        except EOFError:
+            return
+        if held.rstrip().endswith(";"):
+            yield held.strip().rstrip(";")
+            held = ""
