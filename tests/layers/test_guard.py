@@ -1,0 +1,111 @@
+"""Numbers and negations decide whether two similar texts may share an answer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warmup_lib.layers.guard import compatible, signature
+
+SAME = [
+    ("How do I reset my PIN?", "how can i reset the pin"),
+    ("I can\u2019t log in", "I cant log in"),
+    ("Refund within 14 days?", "refund in 14 days"),
+    ("٣ transfers", "3 transfers"),
+    ("\uff13 transfers", "3 transfers"),
+    ("三天内能退款吗", "3天内可以退款吗"),
+    ("帮我查一下余额", "查余额"),
+    ("能不能退款", "可以退款吗"),
+    ("有没有发票", "有发票吗"),
+    ("no he recibido nada", "no he recibido el paquete"),
+    ("je ne peux pas payer", "je ne l'ai plus"),
+    ("No consigo entrar", "no puedo entrar"),
+    ("無料プランはありますか", "プランはありますか"),
+]
+DIFFERENT = [
+    ("refund 20 euro", "refund 50 euro"),
+    ("1.5 litres", "5.1 litres"),
+    ("order 12 of 21", "order 12"),
+    ("三百五十元", "三百元"),
+    ("二〇二五年账单", "二〇二六年账单"),
+    ("第一次付款", "第二次付款"),
+    ("I can log in", "I can't log in"),
+    ("I can log in and I get the code", "I can't log in and I don't get the code"),
+    ("Ich habe eine Karte", "Ich habe keine Karte"),
+    ("Das geht", "Das geht nicht"),
+    ("puedo pagar", "no puedo pagar"),
+    ("he recibido algo", "no he recibido nada"),
+    ("je peux payer", "je ne peux pas payer"),
+    ("consigo entrar", "não consigo entrar"),
+    ("consigo entrar no app", "não consigo entrar no app"),
+    ("posso pagare", "non posso pagare"),
+    ("我能登录", "我不能登录"),
+    ("收到验证码了", "没有收到验证码"),
+    ("ログインできます", "ログインできません"),
+    ("ログインできる", "ログインできない"),
+]
+
+
+@pytest.mark.parametrize(("a", "b"), SAME)
+def test_texts_that_say_the_same_are_compatible(a: str, b: str) -> None:
+    assert signature(a) == signature(b)
+    assert compatible(a, b)
+
+
+@pytest.mark.parametrize(("a", "b"), DIFFERENT)
+def test_another_number_or_a_negation_is_refused(a: str, b: str) -> None:
+    assert not compatible(a, b)
+    assert not compatible(b, a)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("十", "10|0|0"),
+        ("二十三", "23|0|0"),
+        ("一万两千", "12000|0|0"),
+        ("三百零五", "305|0|0"),
+        ("两亿", "200000000|0|0"),
+        ("pay 1,000 on 2026-03-14 at 10:30", "1,000 10:30 2026-03-14|0|0"),
+        ("Ich kann ohne Karte nicht zahlen", "|2|0"),
+    ],
+)
+def test_signature_is_numbers_then_negations(text: str, expected: str) -> None:
+    assert signature(text) == expected
+
+
+@given(st.text(max_size=60))
+def test_any_text_has_a_signature_that_ignores_case(text: str) -> None:
+    assert compatible(text, text.casefold().casefold())
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_two_integers_are_compatible_only_when_equal(a: int, b: int) -> None:
+    assert compatible(f"send {a} now", f"send {b} now") == (a == b)
+
+
+@pytest.mark.realdata
+def test_translations_of_one_utterance_agree_on_negation() -> None:
+    folder = os.environ.get("WARMUP_DATA")
+    if not folder or not Path(folder, "xsid").is_dir():
+        pytest.skip("WARMUP_DATA is not set")
+    agree = total = 0
+    for file in sorted(Path(folder, "xsid").glob("*.tsv*")):
+        header, *rows = file.read_text(encoding="utf-8").splitlines()
+        names = header.split("\t")
+        for row in rows:
+            cells = dict(zip(names, row.split("\t"), strict=False))
+            if cells.get("lang", "")[:2] in {"de", "it", "zh", "ja"}:
+                total += 1
+                agree += _negated(cells["text"]) == _negated(cells["text_en"])
+    assert total > 1000
+    assert agree / total > 0.95
+
+
+def _negated(text: str) -> bool:
+    _, words, no = signature(text).split("|")
+    return words != "0" or no != "0"
