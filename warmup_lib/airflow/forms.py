@@ -1,0 +1,53 @@
+"""The form of a launch: its fields, and what its answers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow.sdk import Param
+
+from warmup_lib.airflow.settings import target_names
+from warmup_lib.config import Config, LayersConfig
+
+
+def launch_form(config: Config) -> dict[str, Param]:
+    """Return the launch form's fields; an empty field means all."""
+    return {
+        "model": Param(
+            None,
+            type=["null", "string"],
+            title="Model",
+            description="Name in the log; empty: every model.",
+        ),
+        "targets": _choice("Targets", target_names(config), "Places to warm; empty: all."),
+        "tenants": _choice("Tenants", [], "One a line; empty: every tenant."),
+        "layers": _choice("Layers", enabled_layers(config), "Layers to warm; empty: all."),
+        "day": Param(
+            None,
+            type=["null", "string"],
+            format="date",
+            title="Last log day",
+            description="Demand is taken from the days up to this one; empty: yesterday.",
+        ),
+        "dry_run": Param(
+            False, type="boolean", title="Plan only", description="Write the plan, warm nothing."
+        ),
+    }
+
+
+def enabled_layers(config: Config) -> list[str]:
+    """Return the names of the layers that are switched on."""
+    return [name for name in LayersConfig.model_fields if getattr(config.layers, name).enabled]
+
+
+def plans_only(context: Mapping[str, Any]) -> bool:
+    """Return whether the form asks for a plan without warming."""
+    return bool(context["params"]["dry_run"])
+
+
+def _choice(title: str, known: list[str], description: str) -> Param:
+    # Airflow's form shows a list with `examples` as a multi-select, one without as lines of text;
+    # only the first can also be checked.
+    shown = {"examples": known, "items": {"type": "string", "enum": known}} if known else {}
+    return Param([], type=["array", "null"], title=title, description=description, **shown)

@@ -1,0 +1,111 @@
+"""What a task tells Airflow: log lines, XCom, asset events, and the errors that decide on retries.
+
+XCom and logs are read by more people than the lake is, so that only counts and ids leave here.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Mapping
+from typing import Any, NewType
+
+from airflow.sdk import Asset, get_current_context
+
+from warmup_lib.errors import GateFailed, TargetUnavailable
+from warmup_lib.stage import StageReport
+
+log = logging.getLogger(__name__)
+
+Facts = NewType("Facts", dict[str, Any])
+"""A stage's counts and ids. A type of its own, because Airflow splits what a task annotated as
+`dict` returns into one XCom a key."""
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/=+-]{0,199}")
+_DEPTH = 3
+_EVERY_S = 10.0
+
+
+class LogProgress:
+    """Logs how far a stage is: at most one line every ten seconds, and one when it is done."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, float] = {}
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Say that `done` of `total` (None: unknown) units of `what` are finished."""
+        now = time.monotonic()
+        if done != total and now - self._said.get(what, float("-inf")) < _EVERY_S:
+            return
+        self._said[what] = now
+        log.info("%s: %d of %s", what, done, "?" if total is None else total)
+
+
+def told(report: StageReport) -> Facts:
+    """Log a report and return what of it may go into XCom."""
+    facts = Facts(
+        {
+            "stage": report.stage,
+            "rows_in": report.rows_in,
+            "rows_out": report.rows_out,
+            "seconds": round(report.seconds, 3),
+            **trimmed(report.facts),
+        }
+    )
+    for note in report.notes:
+        log.info("%s: %s", report.stage, note)
+    log.info("%s: %s", report.stage, facts)
+    return facts
+
+
+def trimmed(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers, flags, ids and paths of `facts`; text, which a person wrote, is dropped.
+
+    A list of ids is kept, any other becomes its length.
+    """
+    return {k: v for k, v in ((k, _small(v, _DEPTH)) for k, v in facts.items()) if v is not _DROP}
+
+
+_DROP = object()
+
+
+def _small(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if _ID.fullmatch(value) else _DROP
+    if isinstance(value, Mapping) and depth:
+        pairs = ((k, _small(v, depth - 1)) for k, v in value.items() if _ID.fullmatch(str(k)))
+        return {str(k): v for k, v in pairs if v is not _DROP}
+    if isinstance(value, list | tuple):
+        ids = all(isinstance(v, str) and _ID.fullmatch(v) for v in value)
+        return list(value) if ids else len(value)
+    return _DROP
+
+
+def announce(asset: Asset, facts: Mapping[str, Any]) -> None:
+    """Attach a task's ids and counts to the event of its outlet."""
+    get_current_context()["outlet_events"][asset].extra = dict(facts)
+
+
+def check_targets(facts: Mapping[str, Any]) -> None:
+    """Fail in a way that is retried where a target did not answer.
+
+    Raises:
+        TargetUnavailable: `facts` names targets that were down.
+    """
+    down = facts.get("unavailable") or []
+    if down:
+        raise TargetUnavailable(", ".join(sorted(down)), "see the receipts; the next try resumes")
+
+
+def check_gates(facts: Mapping[str, Any]) -> None:
+    """Fail for good where a gate did not hold.
+
+    Raises:
+        GateFailed: With each failed gate's value and limit.
+    """
+    failed = {name: gate for name, gate in facts.get("gates", {}).items() if not gate["passed"]}
+    if failed:
+        raise GateFailed("; ".join(f"{name}: {gate}" for name, gate in sorted(failed.items())))
