@@ -1,0 +1,1 @@
+"""Warming a plan on its targets: order, concurrency, retries, receipts, resume."""

@@ -1,0 +1,60 @@
+"""What apply and verify open before they begin: a plan's items and what its layers need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from warmup_lib.config import Config
+from warmup_lib.errors import InputDataError
+from warmup_lib.keys import Keys
+from warmup_lib.lake import Lake
+from warmup_lib.layers.base import Context, PlanItem
+from warmup_lib.targets.base import Target
+from warmup_lib.targets.host import ModelHost
+
+_SHOWN = 10
+
+
+def read_items(lake: Lake, plan_id: str, layers: Sequence[str] | None = None) -> list[PlanItem]:
+    """Return a plan's items in order, all or those of some layers.
+
+    Raises:
+        InputDataError: There is no such plan, or a layer is named that it does not hold.
+    """
+    partition = {"plan_id": plan_id}
+    if lake.manifest("plan", partition) is None:
+        known = [p["plan_id"] for p in lake.partitions("plan")]
+        there_are = (
+            f"there are {', '.join(known[-_SHOWN:])}" if known else "run `warmup plan` first"
+        )
+        raise InputDataError(f"no such plan: {plan_id}; {there_are}")
+    items = PlanItem.rows(lake.read("plan", partition))
+    held = sorted({item.layer for item in items})
+    if unknown := sorted(set(layers or ()) - set(held)):
+        raise InputDataError(
+            f"plan {plan_id} holds nothing in {', '.join(unknown)}; it holds {', '.join(held)}"
+        )
+    return [item for item in items if layers is None or item.layer in layers]
+
+
+def open_context(
+    lake: Lake,
+    plan_id: str,
+    config: Config,
+    keys: Keys,
+    items: Sequence[PlanItem],
+    targets: Sequence[Target],
+) -> Context:
+    """Return what the layers need to warm and prove these items.
+
+    Raises:
+        InputDataError: The items were planned under more than one encoder.
+    """
+    from warmup_lib.embed.vectors import LakeVectors
+
+    encoders = sorted({item.encoder for item in items if item.encoder})
+    if len(encoders) > 1:
+        raise InputDataError(f"plan {plan_id} mixes encoders: {', '.join(encoders)}")
+    hosts = tuple(t for t in targets if isinstance(t, ModelHost))
+    vectors = LakeVectors(lake, encoders[0] if encoders else "")
+    return Context(plan_id, config, keys, vectors, hosts)

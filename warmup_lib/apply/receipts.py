@@ -1,0 +1,112 @@
+"""The journal of one apply: receipts reach the lake as each batch ends, and are merged at the end.
+
+Batches that end while one append is under way share the next one, so that a slow lake costs
+fewer and larger parts, not a longer queue. A killed apply loses the receipts of what was in
+flight and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.apply.lock import LakeLock
+from warmup_lib.lake import Lake, Manifest
+from warmup_lib.layers.base import Status
+from warmup_lib.tables import RECEIPTS
+
+_LOCK_WAIT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One row of the `receipts` table."""
+
+    item_id: str
+    layer: str
+    tenant: str
+    target: str
+    target_epoch: str
+    status: Status
+    attempts: int
+    bytes: int
+    tokens: int
+    ms: float
+    ttl_s: int | None
+    error: str | None
+    at: datetime
+
+
+def latest(receipts: pa.Table) -> pa.Table:
+    """Return the last receipt of each item and target."""
+    ordered = receipts.sort_by("at")
+    pairs = zip(ordered["item_id"].to_pylist(), ordered["target"].to_pylist(), strict=True)
+    last = {pair: index for index, pair in enumerate(pairs)}
+    return ordered.take(pa.array(last.values(), pa.int64()))
+
+
+class Journal:
+    """The receipts of one plan in the lake; several processes may write to one plan.
+
+    Args:
+        lake: The lake.
+        plan_id: The plan.
+    """
+
+    def __init__(self, lake: Lake, plan_id: str) -> None:
+        self._lake = lake
+        self._plan_id = plan_id
+        self._partition = {"plan_id": plan_id}
+        self._pending: list[Receipt] = []
+        self._turn = asyncio.Lock()
+
+    @property
+    def path(self) -> str:
+        """The folder of the receipts."""
+        return self._lake.path("receipts", self._partition)
+
+    def read(self) -> pa.Table:
+        """Return the last receipt of each item and target."""
+        return latest(self._lake.read("receipts", self._partition))
+
+    async def forget(self, target: str, layers: Collection[str]) -> None:
+        """Drop what is known of these layers on one target: it will all be done again."""
+
+        def drop() -> None:
+            old = self._lake.read("receipts", self._partition)
+            ours = pc.and_(
+                pc.equal(old["target"], target),
+                pc.is_in(old["layer"], pa.array(list(layers), pa.string())),
+            )
+            self._lake.replace("receipts", self._partition, old.filter(pc.invert(ours)))
+
+        async with self._turn, self._lock():
+            await asyncio.to_thread(drop)
+
+    async def record(self, receipts: Iterable[Receipt]) -> None:
+        """Return once these receipts are in the lake."""
+        self._pending += receipts
+        async with self._turn:
+            batch, self._pending = self._pending, []
+            if not batch:
+                return
+            rows = pa.Table.from_pylist([asdict(r) for r in batch], schema=RECEIPTS.schema)
+            async with self._lock():
+                await asyncio.to_thread(self._lake.append, "receipts", self._partition, rows)
+
+    async def compact(self) -> Manifest:
+        """Merge the parts into one that holds the last receipt of each item and target."""
+
+        def merge() -> Manifest:
+            return self._lake.replace("receipts", self._partition, self.read())
+
+        async with self._turn, self._lock():
+            return await asyncio.to_thread(merge)
+
+    def _lock(self) -> LakeLock:
+        return LakeLock(self._lake, f"receipts-{self._plan_id}", wait_s=_LOCK_WAIT_S)
