@@ -1,0 +1,55 @@
+"""What the layers on a Redis share: keys under an encoder, receipts of writes, proofs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warmup_lib.layers.base import Context, Outcome, PlanItem, Proof, Vector
+from warmup_lib.targets.store import Seen, Written
+
+
+def under(layer: str, encoder: str) -> str:
+    """Return the layer word in the key of an entry that holds a vector.
+
+    It ends with the encoder's fingerprint, so that another encoder can't read the entry, and the
+    key then begins with the name of the search index of its tenant and encoder.
+    """
+    return f"{layer}:{encoder}"
+
+
+def raw(vector: Vector) -> bytes:
+    """Return a vector as an entry holds it: float32, little endian."""
+    return np.asarray(vector, dtype="<f4").tobytes()
+
+
+def encoder_problem(item: PlanItem, vector: Vector | None, context: Context) -> str | None:
+    """Say why an item can't be warmed with this vector; None: it can."""
+    if item.encoder != context.vectors.encoder:
+        return "planned under another encoder: make a new plan"
+    if vector is None:
+        return "no vector of this text: embed the day again"
+    return None
+
+
+def receipt(item: PlanItem, written: Written, ms: float, tokens: int = 0) -> Outcome:
+    """Return the outcome of one write, which may have cost prompt tokens before."""
+    return Outcome(
+        item.item_id,
+        "failed" if written.error else "warmed",
+        bytes=written.bytes,
+        tokens=tokens,
+        ms=ms,
+        ttl_s=written.ttl_s,
+        error=written.error,
+    )
+
+
+def proof(item_id: str, seen: Seen | None, size: int) -> Proof:
+    """Judge a look at a key: present, its vector of `size` bytes, and with a lifetime."""
+    if seen is None:
+        return Proof(item_id, False, "absent")
+    if seen.bytes != size:
+        return Proof(item_id, False, f"vector of {seen.bytes} bytes, {size} expected")
+    if seen.ttl_s < 0:
+        return Proof(item_id, False, "no ttl")
+    return Proof(item_id, True, f"ttl={seen.ttl_s}s")

@@ -1,0 +1,262 @@
+"""Layer `responses`: whole answers on a Redis, found by identity or by a similar question.
+
+Entries have the fields of RedisVL's SemanticCache and one search index a tenant and encoder, so
+that an application's unmodified RedisVL client finds them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.config import Config, HostTarget
+from warmup_lib.layers.answers import generate
+from warmup_lib.layers.base import (
+    Context,
+    Demand,
+    Lookup,
+    Match,
+    Outcome,
+    PlanItem,
+    Proof,
+    Vector,
+)
+from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
+from warmup_lib.layers.guard import compatible
+from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
+from warmup_lib.targets.base import Target
+from warmup_lib.targets.chat import ChatResult
+from warmup_lib.targets.store import Ask, Entry, Near, RedisStore, as_store
+
+ENTRY_BYTES = 900
+"""What an entry takes besides vector and texts: measured on Redis 8.2 with its search module."""
+
+NEIGHBOURS = 4
+"""Entries looked at before a similar question counts as a miss: the guard may refuse the nearest
+where the next one holds the answer, as the plan expects."""
+
+ROUNDING = 1e-6
+"""Cosines of Redis and of the plan differ by float32 rounding."""
+
+
+class Responses:
+    """One entry a request identity; served by identity, or to a similar question in its context."""
+
+    name = "responses"
+    target_kind: Literal["redis", "host"] = "redis"
+    match: Literal["exact", "semantic"] = "semantic"
+
+    def candidates(self, demand: Demand, config: Config) -> pa.Table:
+        """Return one row a request identity that has an answer or may have one generated."""
+        why = _reasons(demand.prompts, config)
+        prompts = demand.prompts.filter(pc.equal(why, ""))
+        texts = pc.add(utf8_bytes(prompts["text"]), utf8_bytes(prompts["response"]))
+        # The vector is kept twice, in the entry and in the index.
+        fixed = ENTRY_BYTES + 2 * 4 * demand.dimension
+        columns = {
+            "key_digest": prompts["response_digest"],
+            "encoder": demand.encoder,
+            "bytes": pc.add(texts, fixed),
+            "ttl_s": int(config.layers.responses.ttl.total_seconds()),
+            **_heads_to_generate(prompts, demand.heads),
+        }
+        return plan_rows(self.name, prompts, columns)
+
+    def refused(self, demand: Demand, config: Config) -> pa.Table:
+        """Return the identities that may not be warmed, or that have no answer (`no_answer`)."""
+        why = _reasons(demand.prompts, config)
+        kept = pc.not_equal(why, "")
+        refused = demand.prompts.filter(kept)
+        return refused_rows(self.name, refused, "response_digest", why.filter(kept))
+
+    async def warm(
+        self, items: Sequence[PlanItem], target: Target, context: Context
+    ) -> list[Outcome]:
+        """Write the answers, those that the log lacks after a host has generated them."""
+        store = as_store(target)
+        vectors = context.vectors.get([item.text_digest or "" for item in items])
+        outcomes: dict[str, Outcome] = {}
+        usable: list[PlanItem] = []
+        for item in items:
+            if problem := encoder_problem(item, vectors.get(item.text_digest or ""), context):
+                outcomes[item.item_id] = Outcome(item.item_id, "failed", error=problem)
+            else:
+                usable.append(item)
+        made = await generate([item for item in usable if not item.response], context)
+        outcomes |= {ident: o for ident, o in made.items() if isinstance(o, Outcome)}
+        answers = {ident: a for ident, a in made.items() if isinstance(a, ChatResult)}
+        ready = [item for item in usable if item.item_id not in outcomes]
+        entries = []
+        for item in ready:
+            answer = answers[item.item_id].text if item.item_id in answers else item.response
+            vector = vectors[item.text_digest or ""]
+            entries.append(_entry(item, answer or "", vector, context))
+        start = time.perf_counter()
+        if await store.has_search():
+            for tenant in sorted({item.tenant for item in ready}):
+                await store.ensure_index(_index(tenant, context), context.vectors.dimension)
+        written = await store.write(entries)
+        ms = (time.perf_counter() - start) * 1000 / max(1, len(ready))
+        for item, done in zip(ready, written, strict=True):
+            cost = answers.get(item.item_id)
+            own_ms, tokens = (cost.total_ms, cost.prompt_tokens) if cost else (0.0, 0)
+            outcomes[item.item_id] = receipt(item, done, ms + own_ms, tokens)
+        return [outcomes[item.item_id] for item in items]
+
+    async def prove(
+        self, items: Sequence[PlanItem], target: Target, context: Context
+    ) -> list[Proof]:
+        """Look for each entry: present, with a vector of the index's size and a lifetime."""
+        keys = [_item_key(item, context) for item in items]
+        seen = await as_store(target).look(keys, "prompt_vector")
+        size = 4 * context.vectors.dimension
+        return [proof(item.item_id, one, size) for item, one in zip(items, seen, strict=True)]
+
+    async def find(
+        self, lookups: Sequence[Lookup], target: Target, context: Context
+    ) -> list[Match]:
+        """Find by identity; else a similar question with an equal context, past the guard."""
+        store = as_store(target)
+        keys = [_lookup_key(lookup, context) for lookup in lookups]
+        matches: dict[str, Match] = {}
+        for lookup, entry in zip(
+            lookups, await store.read(keys, ("response", "metadata")), strict=True
+        ):
+            if entry is not None:
+                matches[lookup.request_id] = _match(lookup, entry, "exact", None)
+        if await store.has_search():
+            rest = [lookup for lookup in lookups if lookup.request_id not in matches]
+            matches |= await _similar(rest, store, context)
+        return [
+            matches.get(lookup.request_id, Match(lookup.request_id, False)) for lookup in lookups
+        ]
+
+
+async def _similar(
+    lookups: Sequence[Lookup], store: RedisStore, context: Context
+) -> dict[str, Match]:
+    unknown = [lookup.text_digest for lookup in lookups if lookup.vector is None]
+    vectors = context.vectors.get(unknown)
+    asked: list[Lookup] = []
+    asks: list[Ask] = []
+    for lookup in lookups:
+        vector = lookup.vector if lookup.vector is not None else vectors.get(lookup.text_digest)
+        if vector is not None:
+            asked.append(lookup)
+            asks.append(Ask(_index(lookup.tenant, context), lookup.context_digest, raw(vector)))
+    found = await store.nearest(asks, NEIGHBOURS, ("response", "prompt", "metadata"))
+    threshold = context.config.encoder.threshold - ROUNDING
+    matches = {}
+    for lookup, near in zip(asked, found, strict=True):
+        if (best := _first_compatible(lookup, near, threshold)) is not None:
+            matches[lookup.request_id] = _match(lookup, best.fields, "semantic", best.similarity)
+    return matches
+
+
+def _first_compatible(lookup: Lookup, near: Sequence[Near], threshold: float) -> Near | None:
+    for entry in near:
+        if entry.similarity < threshold:
+            return None
+        if compatible(lookup.prompt, entry.fields.get("prompt", b"").decode()):
+            return entry
+    return None
+
+
+def _match(
+    lookup: Lookup,
+    entry: Mapping[str, bytes],
+    kind: Literal["exact", "semantic"],
+    similarity: float | None,
+) -> Match:
+    return Match(
+        lookup.request_id,
+        True,
+        kind,
+        similarity=similarity,
+        item_id=json.loads(entry.get("metadata", b"{}")).get("item_id"),
+        value=entry["response"].decode(),
+    )
+
+
+def _entry(item: PlanItem, answer: str, vector: Vector, context: Context) -> Entry:
+    key = _item_key(item, context)
+    now = time.time()
+    fields: dict[str, bytes | str | float] = {
+        "entry_id": key.removeprefix(_index(item.tenant, context) + ":"),
+        "prompt": item.text or "",
+        "response": answer,
+        "prompt_vector": raw(vector),
+        "inserted_at": now,
+        "updated_at": now,
+        "metadata": json.dumps({"item_id": item.item_id, "plan_id": context.plan_id}),
+        "context": item.context_digest or "",
+    }
+    return Entry(key, fields, item.ttl_s)
+
+
+def _index(tenant: str, context: Context) -> str:
+    encoder = context.vectors.encoder
+    return context.keys.index(Responses.name, context.namespace(tenant), encoder)
+
+
+def _item_key(item: PlanItem, context: Context) -> str:
+    return context.keys.key(
+        under(Responses.name, context.vectors.encoder),
+        context.namespace(item.tenant),
+        item.key_digest,
+        model=item.model,
+        model_revision=item.model_revision,
+        adapter=item.adapter,
+    )
+
+
+def _lookup_key(lookup: Lookup, context: Context) -> str:
+    return context.keys.key(
+        under(Responses.name, context.vectors.encoder),
+        context.namespace(lookup.tenant),
+        lookup.response_digest,
+        model=lookup.model,
+        model_revision=lookup.model_revision,
+        adapter=lookup.adapter,
+    )
+
+
+def _reasons(prompts: pa.Table, config: Config) -> Any:
+    """Return why each row may not be warmed; empty: it may.
+
+    A row without an answer is kept where it is one of the hottest that a host may still generate:
+    those without messages before, for only these are whole in the plan.
+    """
+    why = pc.fill_null(prompts["unwarmable"], "")
+    mute = pc.and_(pc.equal(why, ""), pc.equal(pc.fill_null(prompts["response"], ""), ""))
+    limit = config.layers.responses.generate if _has_host(config) else 0
+    single = pc.invert(pc.fill_null(prompts["history"], False))
+    askable = pc.indices_nonzero(pc.and_(mute, single))
+    order = pa.table(
+        {
+            "row": askable,
+            "heat": prompts["heat_micro"].take(askable),
+            "digest": prompts["response_digest"].take(askable),
+        }
+    ).sort_by([("heat", "descending"), ("digest", "ascending")])
+    generated = order["row"].slice(0, limit)
+    rows = pa.array(range(prompts.num_rows), pa.uint64())
+    refused = pc.and_(mute, pc.invert(pc.is_in(rows, value_set=generated.combine_chunks())))
+    return pc.if_else(refused, "no_answer", why)
+
+
+def _has_host(config: Config) -> bool:
+    return config.targets == "embedded" or any(isinstance(t, HostTarget) for t in config.targets)
+
+
+def _heads_to_generate(prompts: pa.Table, heads: pa.Table) -> dict[str, pa.Array]:
+    """Return system prompt and tools for the rows whose answer is generated, null elsewhere."""
+    mute = pc.equal(pc.fill_null(prompts["response"], ""), "")
+    wanted = pc.if_else(mute, prompts["head_digest"], pa.scalar(None, pa.string()))
+    place = pc.index_in(wanted, value_set=heads["head_digest"].combine_chunks(), skip_nulls=True)
+    return {name: heads[name].take(place) for name in ("system_prompt", "tools")}

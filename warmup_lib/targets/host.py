@@ -1,0 +1,363 @@
+"""A model host that gets warm: an OpenAI-compatible server, asked for what it can do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import httpx
+
+from warmup_lib.errors import ConfigError, HostUnavailable
+from warmup_lib.targets import metrics
+from warmup_lib.targets.base import Target, TargetKind
+from warmup_lib.targets.chat import (
+    Chat,
+    ChatResult,
+    Head,
+    RequestRefused,
+    common_prefix,
+    events,
+    result,
+)
+
+SaltMode = Literal["none", "as-logged", "derived"]
+
+LOWEST_PRIORITY = 1_000_000
+"""vLLM serves smaller numbers first."""
+
+CONNECT_TIMEOUT_S = 5.0
+_CHAT = "/v1/chat/completions"
+
+# Two messages with no token in common at their start: what a prompt shares with both is its head.
+WARM_TEXT = "Hello."
+PROBE_TEXT = "Which of these is next?"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a host can do, found from what it answers and not from its version.
+
+    Attributes:
+        tokenize: `/tokenize` counts a chat's tokens.
+        render: `/v1/chat/completions/render` answers.
+        cached_tokens: A repeated prompt is reported as taken from the cache.
+        salt: `cache_salt` keeps equal prompts apart.
+        priority: Requests may carry a priority.
+        block_size: Tokens in a cache block: only whole blocks are kept.
+        kv_tokens: Tokens the cache holds; None: the host does not say.
+    """
+
+    tokenize: bool
+    render: bool
+    cached_tokens: bool
+    salt: bool
+    priority: bool
+    block_size: int
+    kv_tokens: int | None
+
+
+class ModelHost:
+    """A model host, by its address. Nothing is sent before the first call.
+
+    Args:
+        name: The configured name.
+        url: Address without `/v1`.
+        api_key: Bearer key; None: none is sent.
+        models: Name in the log -> name served here.
+        cache_salt: What the gateway sends as `cache_salt`.
+        concurrency: Most requests in flight.
+        timeout_s: Longest wait for one answer.
+    """
+
+    kind: TargetKind = "host"
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        api_key: str | None = None,
+        models: Mapping[str, str] | None = None,
+        cache_salt: SaltMode = "as-logged",
+        concurrency: int = 16,
+        timeout_s: float = 60.0,
+    ) -> None:
+        self.name = name
+        self.cache_salt: SaltMode = cache_salt
+        self._models = dict(models or {})
+        self._slots = asyncio.Semaphore(concurrency)
+        self._finding = asyncio.Lock()
+        self._capabilities: Capabilities | None = None
+        self._priority = True
+        self._tool_choice: str | None = None
+        self._heads: dict[Head, int] = {}
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._http = httpx.AsyncClient(
+            base_url=url.rstrip("/"),
+            headers=headers,
+            timeout=httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S),
+            limits=httpx.Limits(max_connections=concurrency + 4),
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    # -- what it is and can do -------------------------------------------------------------------
+
+    async def epoch(self) -> str:
+        """Return the start time of the server process, from its metrics; `unknown` without any."""
+        return metrics.epoch(await self._metrics())
+
+    async def ready(self) -> None:
+        """Return when the host says that it is healthy.
+
+        Raises:
+            HostUnavailable: It does not answer or says that it is not.
+        """
+        response = await self._send("GET", "/health")
+        if response.status_code not in (200, 404):  # gateways have no /health
+            raise HostUnavailable(self.name, f"/health answers {response.status_code}")
+
+    async def served(self) -> set[str]:
+        """Return the names of the models and adapters it serves now."""
+        response = await self._send("GET", "/v1/models")
+        if response.status_code != 200:
+            raise HostUnavailable(self.name, f"/v1/models answers {response.status_code}")
+        with self._shape():
+            return {str(model["id"]) for model in response.json()["data"]}
+
+    def model(self, head: Head) -> str:
+        """Return the name under which the host serves a head's adapter or model."""
+        logged = head.adapter or head.model
+        return self._models.get(logged, logged)
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the host can do; found once, with a few short requests."""
+        async with self._finding:
+            if self._capabilities is None:
+                self._capabilities = await self._find_capabilities()
+        return self._capabilities
+
+    async def _find_capabilities(self) -> Capabilities:
+        models = sorted(await self.served())
+        if not models:
+            raise HostUnavailable(self.name, "it serves no model")
+        model = next((m for m in models if m in self._models.values()), models[0])
+        body = {"model": model, "messages": [{"role": "user", "content": WARM_TEXT}]}
+        tokenize = await self._send("POST", "/tokenize", json=body)
+        render = await self._send("POST", "/v1/chat/completions/render", json=body)
+        size = metrics.cache_size(await self._metrics())
+        # Two tokens a word at least: two whole blocks, which a repeated prompt finds again.
+        text = " ".join(f"word {n}" for n in range(size.block))
+        chat = Chat(Head(model, None), text, headers=own("capabilities"))
+        first, second = uuid.uuid4().hex, uuid.uuid4().hex
+        salts = await self._accepts(replace(chat, salt=first))
+        again = await self._chat(replace(chat, salt=first) if salts else chat)
+        other = await self._chat(replace(chat, salt=second)) if salts else again
+        return Capabilities(
+            tokenize=tokenize.status_code == 200,
+            render=render.status_code == 200,
+            cached_tokens=bool(again.cached_tokens),
+            salt=bool(again.cached_tokens) and not other.cached_tokens,
+            priority=self._priority,
+            block_size=size.block,
+            kv_tokens=size.tokens,
+        )
+
+    async def _accepts(self, chat: Chat) -> bool:
+        """Say whether a salt is accepted; either way the prompt is cached afterwards."""
+        try:
+            await self._chat(chat)
+        except RequestRefused:
+            await self._chat(replace(chat, salt=None))
+            return False
+        return True
+
+    async def count_head(self, head: Head) -> int:
+        """Return how many tokens all requests with this head share, by the host's own tokenizer.
+
+        Raises:
+            HostUnavailable: No answer.
+            RequestRefused: The host has no `/tokenize`, or refuses this head.
+        """
+        if head not in self._heads:
+            first, second = [await self._tokens(head, t) for t in (WARM_TEXT, PROBE_TEXT)]
+            self._heads[head] = common_prefix(first, second)
+        return self._heads[head]
+
+    async def _tokens(self, head: Head, user: str) -> list[int]:
+        body: dict[str, Any] = {"model": self.model(head), "messages": head.messages(user)}
+        if tools := head.tool_list():
+            body["tools"] = tools
+        response = await self._send("POST", "/tokenize", json=body)
+        self._check(response)
+        with self._shape():
+            return [int(token) for token in response.json()["tokens"]]
+
+    # -- requests --------------------------------------------------------------------------------
+
+    async def chat(self, chat: Chat) -> ChatResult:
+        """Send one chat request and wait for its answer.
+
+        Raises:
+            HostUnavailable: No answer, or the host is overloaded.
+            RequestRefused: The host refuses this request.
+        """
+        async with self._slots:
+            return await self._chat(chat)
+
+    async def _chat(self, chat: Chat) -> ChatResult:
+        """Send it, and once more without what this host turns out not to accept."""
+        while True:
+            extra: dict[str, Any] = {}
+            if chat.low_priority and self._priority:
+                extra["priority"] = LOWEST_PRIORITY
+            if chat.head.tools and self._tool_choice:
+                extra["tool_choice"] = self._tool_choice
+            body = chat.body(self.model(chat.head), extra)
+            try:
+                return await (self._streamed if chat.stream else self._whole)(chat, body)
+            except _NotAccepted as error:
+                if error.what == "priority" and "priority" in extra:
+                    self._priority = False
+                elif error.what == "tool_choice" and "tool_choice" not in extra:
+                    # Without a tool parser vLLM takes tools only when none may be called; they
+                    # are part of the prompt all the same.
+                    self._tool_choice = "none"
+                else:
+                    raise RequestRefused(400, error.what) from None
+
+    async def _whole(self, chat: Chat, body: Mapping[str, Any]) -> ChatResult:
+        start = time.perf_counter()
+        response = await self._send("POST", _CHAT, json=body, headers=chat.headers)
+        total = _ms_since(start)
+        self._check(response)
+        with self._shape():
+            answer = response.json()
+            choice = answer["choices"][0]
+            text = choice["message"].get("content") or ""
+            usage = answer.get("usage") or {}
+            return result(text, choice.get("finish_reason"), usage, None, total)
+
+    async def _streamed(self, chat: Chat, body: Mapping[str, Any]) -> ChatResult:
+        text, finish, ttft = "", None, None
+        usage: Mapping[str, Any] = {}
+        start = time.perf_counter()
+        async with self._stream(body, chat.headers) as response:
+            with self._shape():
+                async for event in events(response.aiter_lines()):
+                    usage = event.get("usage") or usage
+                    for choice in event.get("choices") or ():
+                        piece = choice["delta"].get("content") or ""
+                        finish = choice.get("finish_reason") or finish
+                        if ttft is None and (piece or finish):
+                            ttft = _ms_since(start)
+                        text += piece
+        return result(text, finish, usage, ttft, _ms_since(start))
+
+    # -- transport -------------------------------------------------------------------------------
+
+    async def _metrics(self) -> str:
+        response = await self._send("GET", "/metrics")
+        return response.text if response.status_code == 200 else ""
+
+    async def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        try:
+            return await self._http.request(method, path, **options)
+        except httpx.HTTPError as error:
+            raise HostUnavailable(self.name, _reason(error)) from None
+
+    @asynccontextmanager
+    async def _stream(
+        self, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> AsyncIterator[httpx.Response]:
+        try:
+            async with self._http.stream("POST", _CHAT, json=body, headers=headers) as response:
+                if response.status_code != 200:
+                    await response.aread()
+                    self._check(response)
+                yield response
+        except httpx.HTTPError as error:
+            raise HostUnavailable(self.name, _reason(error)) from None
+
+    @contextmanager
+    def _shape(self) -> Iterator[None]:
+        """Take an answer that is no JSON, or not of the expected shape, for no answer."""
+        try:
+            yield
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            raise HostUnavailable(self.name, "its answer is not of the OpenAI shape") from None
+
+    def _check(self, response: httpx.Response) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        if status in (401, 403):
+            raise ConfigError(f"target '{self.name}' refuses the key: set its api_key_env")
+        if status in (429, 502, 503, 504):
+            raise HostUnavailable(self.name, f"it answers {status}")
+        try:
+            error = response.json()["error"]
+            message, param = str(error.get("message") or "").lower(), str(error.get("param"))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            message, param = "", ""
+        if status == 400 and (param == "priority" or "priority scheduling" in message):
+            raise _NotAccepted("priority")
+        if status == 400 and "tool choice" in message:
+            raise _NotAccepted("tool_choice")
+        raise RequestRefused(status, _kind(status, message))
+
+
+class _NotAccepted(Exception):
+    """The host does not accept an optional part of the request."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def as_host(target: Target) -> ModelHost:
+    """Return the target as a model host.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    if not isinstance(target, ModelHost):
+        raise ConfigError(f"target '{target.name}' is no model host")
+    return target
+
+
+def own(plan_id: str, item_id: str = "") -> dict[str, str]:
+    """Return the headers by which our own requests are known in every log."""
+    unique = uuid.uuid4().hex[:12]
+    return {
+        "x-warmup": plan_id,
+        "X-Request-Id": "-".join(part for part in ("warmup", item_id, unique) if part),
+    }
+
+
+def _kind(status: int, message: str) -> str:
+    """Return the kind of an error; the server's own text can quote the request."""
+    if "context length" in message:
+        return "longer than the model's context"
+    if status == 404:
+        return "the model is not served here"
+    return "the host refuses the request" if status < 500 else "error inside the host"
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "no answer in time"
+    if isinstance(error, httpx.ConnectError):
+        return "no connection"
+    return f"the connection broke ({type(error).__name__})"
+
+
+def _ms_since(start: float) -> float:
+    return (time.perf_counter() - start) * 1000.0

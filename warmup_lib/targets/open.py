@@ -1,0 +1,100 @@
+"""From settings to targets: the configured ones, or what the embedded stack runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from warmup_lib.config import Config, HostTarget, RedisTarget, warmup_home
+from warmup_lib.errors import ConfigError
+from warmup_lib.targets.base import Target
+from warmup_lib.targets.host import ModelHost
+from warmup_lib.targets.store import RedisStore
+
+
+def open_targets(config: Config, names: Sequence[str] | None = None) -> list[Target]:
+    """Return the configured targets, in their order; nothing is sent to them yet.
+
+    Args:
+        config: The settings.
+        names: Only these.
+
+    Raises:
+        ConfigError: There are none, a name is unknown, or an address or key is missing.
+    """
+    settings = _embedded() if config.targets == "embedded" else config.targets
+    if not settings:
+        raise ConfigError("the configuration names no targets: add some, or write `embedded`")
+    known = [setting.name for setting in settings]
+    if doubled := sorted({name for name in known if known.count(name) > 1}):
+        raise ConfigError(f"two targets have one name: {', '.join(doubled)}")
+    if unknown := sorted(set(names or ()) - set(known)):
+        raise ConfigError(f"no such target: {', '.join(unknown)}; there are {', '.join(known)}")
+    return [_open(s, config) for s in settings if names is None or s.name in names]
+
+
+def _embedded() -> Sequence[RedisTarget | HostTarget]:
+    from warmup_lib.stack import status
+
+    state = status(warmup_home())
+    found: list[RedisTarget | HostTarget] = []
+    if state.redis is not None:
+        found.append(RedisTarget(name=state.redis.name, url=state.redis.url))
+    found += [
+        HostTarget(kind="host", name=host.name, url=host.url, cache_salt="derived")
+        for host in state.hosts
+    ]
+    if not found:
+        raise ConfigError(
+            "no target runs on this machine: run `warmup stack up`, or name targets in the "
+            "configuration"
+        )
+    return found
+
+
+def _open(setting: RedisTarget | HostTarget, config: Config) -> Target:
+    if not setting.url:
+        where = (
+            f"its connection '{setting.connection}' can be read inside Airflow only"
+            if setting.connection
+            else "it has no url"
+        )
+        raise ConfigError(f"target '{setting.name}' has no address: {where}")
+    timeout_s = config.apply.timeout.total_seconds()
+    if isinstance(setting, RedisTarget):
+        try:
+            return RedisStore(
+                setting.name, setting.url, timeout_s=timeout_s, batch=config.apply.batch
+            )
+        except ValueError:
+            raise ConfigError(
+                f"target '{setting.name}': the url must begin with redis://, rediss:// or unix://"
+            ) from None
+    if not setting.url.startswith(("http://", "https://")):
+        raise ConfigError(f"target '{setting.name}': the url must begin with http:// or https://")
+    return ModelHost(
+        setting.name,
+        setting.url,
+        api_key=_api_key(setting),
+        models=setting.models,
+        cache_salt=setting.cache_salt,
+        concurrency=config.apply.concurrency,
+        timeout_s=timeout_s,
+    )
+
+
+def _api_key(setting: HostTarget) -> str | None:
+    if setting.api_key_env is None:
+        return None
+    key = os.environ.get(setting.api_key_env)
+    if not key:
+        raise ConfigError(
+            f"target '{setting.name}' takes its key from {setting.api_key_env}, which is not set"
+        )
+    return key
+
+
+async def close_all(targets: Iterable[Target]) -> None:
+    """Close targets."""
+    for target in targets:
+        await target.close()

@@ -1,0 +1,379 @@
+"""A Redis that gets warm: batched writes with their lifetime read back, looks, and searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import redis.asyncio as aio
+from redis import exceptions as errors
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from warmup_lib.errors import ConfigError, StoreUnavailable
+from warmup_lib.keys import KEY_VERSION
+from warmup_lib.targets.base import Target, TargetKind
+
+GENERATION_KEY = f"{KEY_VERSION}:generation"
+GENERATION_TTL_S = 30 * 86400
+CONNECT_TIMEOUT_S = 5.0
+
+_REFUSALS: tuple[tuple[type[Exception], str], ...] = (
+    (errors.AuthenticationError, "it refuses the login"),
+    (errors.NoPermissionError, "the login may not run a command that is needed"),
+    (errors.OutOfMemoryError, "it is full (maxmemory) and its policy evicts nothing"),
+    (errors.ReadOnlyError, "it is a read-only replica"),
+    (errors.BusyLoadingError, "it is still loading its data"),
+    (errors.TimeoutError, "no answer in time"),
+    (errors.ConnectionError, "no connection"),
+    (errors.ExecAbortError, "it refuses the write"),
+    (OSError, "no connection"),
+)
+"""What makes the whole store unusable, most special first. The words of the server are not
+repeated: they can quote the command with its values."""
+
+_MISCONFIGURED = ("MISCONF", "MASTERDOWN", "NOREPLICAS")
+
+Value = bytes | Mapping[str, bytes | str | float]
+Command = Sequence[bytes | str | float]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class StoreFacts:
+    """What a Redis says of itself.
+
+    Attributes:
+        version: Server version.
+        search: It has the search module, so that similar prompts can be found.
+        maxmemory: Memory limit in bytes; 0: none.
+        policy: What it evicts when full.
+        used: Memory used, in bytes.
+    """
+
+    version: str
+    search: bool
+    maxmemory: int
+    policy: str
+    used: int
+
+    def notes(self) -> tuple[str, ...]:
+        """Return sentences on what this Redis can't do."""
+        if self.search:
+            return ()
+        return ("no search module: exact keys only, similar prompts are not found",)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key to write: a string (bytes) or a hash (fields), always with a lifetime."""
+
+    key: str
+    value: Value
+    ttl_s: int
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of one entry: the lifetime read back after the write, or why it failed."""
+
+    bytes: int
+    ttl_s: int | None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What looking at one key showed: lifetime in seconds (-1: for ever) and size in bytes."""
+
+    ttl_s: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One search: the nearest entries of an index among those with this context tag."""
+
+    index: str
+    context: str
+    vector: bytes
+
+
+@dataclass(frozen=True)
+class Near:
+    """One entry that a search found, nearest first."""
+
+    key: str
+    similarity: float
+    fields: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class RedisStore:
+    """A Redis, by its URL. Nothing is sent before the first call.
+
+    Args:
+        name: The configured name.
+        url: `redis://`, `rediss://` or `unix://`; login and TLS settings in the URL.
+        timeout_s: Longest wait for one answer.
+        batch: Most entries written, or keys asked for, in one round trip.
+
+    Raises:
+        ValueError: The URL has another scheme.
+    """
+
+    kind: TargetKind = "redis"
+
+    def __init__(self, name: str, url: str, *, timeout_s: float = 60.0, batch: int = 64) -> None:
+        self.name = name
+        self._batch = batch
+        self._search: bool | None = None
+        # One immediate reconnect covers a connection that the server closed while idle; waits
+        # between tries belong to the caller. Protocol 2 keeps search replies in one shape.
+        self._redis: Any = aio.from_url(
+            url,
+            protocol=2,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=CONNECT_TIMEOUT_S,
+            retry=Retry(NoBackoff(), 1),
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._redis.aclose()
+
+    async def epoch(self) -> str:
+        """Return the server's run id, which is drawn at every start."""
+        with self._answering():
+            return str((await self._redis.info("server"))["run_id"])
+
+    async def facts(self) -> StoreFacts:
+        """Return version, abilities and memory."""
+        with self._answering():
+            info = await self._redis.info()
+        return StoreFacts(
+            version=str(info["redis_version"]),
+            search=await self.has_search(),
+            maxmemory=int(info.get("maxmemory", 0)),
+            policy=str(info.get("maxmemory_policy", "noeviction")),
+            used=int(info["used_memory"]),
+        )
+
+    async def has_search(self) -> bool:
+        """Return whether the search module answers; asked once."""
+        if self._search is None:
+            with self._answering():
+                try:
+                    await self._redis.execute_command("FT._LIST")
+                    self._search = True
+                except errors.NoPermissionError:
+                    self._search = False
+                except errors.ResponseError as error:
+                    if "unknown command" not in str(error).lower():
+                        raise
+                    self._search = False
+        return self._search
+
+    # -- generation ------------------------------------------------------------------------------
+
+    async def set_generation(self, plan_id: str) -> None:
+        """Record the plan that owns this store from now on."""
+        with self._answering():
+            await self._redis.set(GENERATION_KEY, plan_id, ex=GENERATION_TTL_S)
+
+    async def generation(self) -> str | None:
+        """Return the plan that owns this store; None: no plan was applied for a month."""
+        with self._answering():
+            value = await self._redis.get(GENERATION_KEY)
+        return None if value is None else value.decode()
+
+    # -- entries ---------------------------------------------------------------------------------
+
+    async def write(self, entries: Sequence[Entry]) -> list[Written]:
+        """Write entries batch by batch and read each lifetime back; one result each, in order.
+
+        A batch is a transaction, so that a connection that breaks half-way can't leave a key
+        without a lifetime.
+
+        Raises:
+            StoreUnavailable: No answer, or it refuses writes. Batches before it are written.
+        """
+        written = []
+        for batch in batched(entries, self._batch):
+            replies = iter(await self._round([c for e in batch for c in _commands(e)], True))
+            for entry in batch:
+                got = [next(replies) for _ in _commands(entry)]
+                failed = next((g for g in got if isinstance(g, Exception)), None)
+                written.append(
+                    Written(0, None, _short(failed))
+                    if failed
+                    else Written(_size(entry.value), int(got[-1]))
+                )
+        return written
+
+    async def look(self, keys: Sequence[str], hash_field: str | None = None) -> list[Seen | None]:
+        """Return what is under each key; None: nothing, or not the expected kind of value.
+
+        Args:
+            keys: The keys.
+            hash_field: Give the size of this field of a hash; None: the keys hold strings.
+        """
+        size = ["STRLEN"] if hash_field is None else ["HSTRLEN"]
+        tail = [] if hash_field is None else [hash_field]
+        commands: list[Command] = [c for k in keys for c in (["TTL", k], [*size, k, *tail])]
+        replies = await self._each(commands)
+        seen: list[Seen | None] = []
+        for ttl, length in zip(replies[::2], replies[1::2], strict=True):
+            absent = isinstance(ttl, Exception) or isinstance(length, Exception) or ttl == -2
+            seen.append(None if absent else Seen(int(ttl), int(length)))
+        return seen
+
+    async def read(
+        self, keys: Sequence[str], fields: Sequence[str]
+    ) -> list[Mapping[str, bytes] | None]:
+        """Return fields of hashes; None where the key or its first field is absent."""
+        replies = await self._each([["HMGET", key, *fields] for key in keys])
+        return [
+            None
+            if isinstance(reply, Exception) or reply[0] is None
+            else {f: v for f, v in zip(fields, reply, strict=True) if v is not None}
+            for reply in replies
+        ]
+
+    # -- search ----------------------------------------------------------------------------------
+
+    async def ensure_index(self, name: str, dimension: int) -> None:
+        """Create the search index of a tenant's answers where there is none.
+
+        Field names and types are those of RedisVL's SemanticCache with one filterable field,
+        `context`, so that an unmodified one opens the index and finds the entries. It takes the
+        index name for the key prefix too.
+        """
+        schema = ["prompt", "TEXT", "response", "TEXT", "inserted_at", "NUMERIC"]
+        schema += ["updated_at", "NUMERIC", "prompt_vector", "VECTOR", "FLAT", "6"]
+        schema += ["TYPE", "FLOAT32", "DIM", str(dimension), "DISTANCE_METRIC", "COSINE"]
+        schema += ["context", "TAG"]
+        create = ["FT.CREATE", name, "ON", "HASH", "PREFIX", "1", name, "SCHEMA", *schema]
+        with self._answering():
+            try:
+                await self._redis.execute_command(*create)
+            except errors.ResponseError as error:
+                if "already exists" not in str(error).lower():
+                    raise
+
+    async def nearest(
+        self, asks: Sequence[Ask], count: int, fields: Sequence[str]
+    ) -> list[list[Near]]:
+        """Search; an index that does not exist has no entries.
+
+        Args:
+            asks: The searches.
+            count: Most entries a search.
+            fields: Fields of each entry to return.
+        """
+        returned = ["RETURN", str(len(fields) + 1), "distance", *fields]
+        tail: Command = ["SORTBY", "distance", *returned, "LIMIT", "0", str(count), "DIALECT", "2"]
+        commands: list[Command] = []
+        for ask in asks:
+            query = f"(@context:{{{ask.context}}})=>[KNN {count} @prompt_vector $v AS distance]"
+            commands.append(["FT.SEARCH", ask.index, query, "PARAMS", "2", "v", ask.vector, *tail])
+        replies = await self._each(commands)
+        with self._answering():
+            return [_near(reply) for reply in replies]
+
+    # -- helpers ---------------------------------------------------------------------------------
+
+    async def _each(self, commands: Sequence[Command]) -> list[Any]:
+        """Run commands that read, batch by batch."""
+        replies: list[Any] = []
+        for batch in batched(commands, self._batch):
+            replies += await self._round(batch, False)
+        return replies
+
+    async def _round(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
+        """Run commands in one round trip; a reply is an exception where its command failed."""
+        with self._answering():
+            async with self._redis.pipeline(transaction=transaction) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                replies = list(await pipe.execute(raise_on_error=False))
+            for reply in replies:
+                if isinstance(reply, Exception) and _refusal(reply):
+                    raise reply
+        return replies
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except (errors.RedisError, OSError) as error:
+            raise StoreUnavailable(self.name, _refusal(error) or _short(error)) from None
+
+
+def as_store(target: Target) -> RedisStore:
+    """Return the target as a Redis.
+
+    Raises:
+        ConfigError: It is no Redis.
+    """
+    if not isinstance(target, RedisStore):
+        raise ConfigError(f"target '{target.name}' is no Redis")
+    return target
+
+
+def batched(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the things in runs of at most `size`."""
+    for start in range(0, len(things), size):
+        yield things[start : start + size]
+
+
+def _commands(entry: Entry) -> list[Command]:
+    if isinstance(entry.value, bytes):
+        return [["SET", entry.key, entry.value, "EX", entry.ttl_s], ["TTL", entry.key]]
+    pairs = [part for named in entry.value.items() for part in named]
+    return [
+        ["HSET", entry.key, *pairs],
+        ["EXPIRE", entry.key, entry.ttl_s],
+        ["TTL", entry.key],
+    ]
+
+
+def _size(value: Value) -> int:
+    if isinstance(value, bytes):
+        return len(value)
+    return sum(
+        len(name) + len(part if isinstance(part, bytes) else str(part).encode())
+        for name, part in value.items()
+    )
+
+
+def _refusal(error: Exception) -> str | None:
+    for kind, reason in _REFUSALS:
+        if isinstance(error, kind):
+            return reason
+    if str(error).startswith(_MISCONFIGURED):
+        return "it accepts no writes now"
+    return None
+
+
+def _short(error: Exception) -> str:
+    """Return the server's error code, never its text, which can quote values."""
+    code = str(error).split(" ", 1)[0]
+    return f"it answers {code}" if code.isupper() and code.isalpha() else type(error).__name__
+
+
+def _near(reply: Any) -> list[Near]:
+    if isinstance(reply, Exception):
+        if "no such index" in str(reply).lower() or "unknown index" in str(reply).lower():
+            return []
+        raise reply
+    found = []
+    for key, pairs in zip(reply[1::2], reply[2::2], strict=True):
+        if not pairs:  # it expired between the search and the reading of its fields
+            continue
+        fields = {n.decode(): v for n, v in zip(pairs[::2], pairs[1::2], strict=True)}
+        if "distance" in fields:
+            distance = float(fields.pop("distance"))
+            found.append(Near(key.decode(), 1.0 - distance, fields))
+    return found
