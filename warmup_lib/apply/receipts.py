@@ -8,8 +8,8 @@ flight and nothing else.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -21,6 +21,8 @@ from warmup_lib.layers.base import Status
 from warmup_lib.tables import RECEIPTS
 
 _LOCK_WAIT_S = 120.0
+_MOST_PARTS = 64
+"""From here parts are merged: each append rewrites the list of parts, so its cost grows with it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Journal:
         self._partition = {"plan_id": plan_id}
         self._pending: list[Receipt] = []
         self._turn = asyncio.Lock()
+        self._next: asyncio.Task[None] | None = None
 
     @property
     def path(self) -> str:
@@ -91,22 +94,29 @@ class Journal:
     async def record(self, receipts: Iterable[Receipt]) -> None:
         """Return once these receipts are in the lake."""
         self._pending += receipts
+        if self._next is None:
+            self._next = asyncio.create_task(self._write())
+        await asyncio.shield(self._next)
+
+    async def _write(self) -> None:
         async with self._turn:
-            batch, self._pending = self._pending, []
-            if not batch:
-                return
-            rows = pa.Table.from_pylist([asdict(r) for r in batch], schema=RECEIPTS.schema)
+            batch, self._pending, self._next = self._pending, [], None
             async with self._lock():
-                await asyncio.to_thread(self._lake.append, "receipts", self._partition, rows)
+                await asyncio.to_thread(self._append, batch)
+
+    def _append(self, batch: Sequence[Receipt]) -> None:
+        rows = pa.Table.from_pylist([vars(r) for r in batch], schema=RECEIPTS.schema)
+        manifest = self._lake.append("receipts", self._partition, rows)
+        if len(manifest.parts) >= _MOST_PARTS:
+            self._merge()
 
     async def compact(self) -> Manifest:
         """Merge the parts into one that holds the last receipt of each item and target."""
-
-        def merge() -> Manifest:
-            return self._lake.replace("receipts", self._partition, self.read())
-
         async with self._turn, self._lock():
-            return await asyncio.to_thread(merge)
+            return await asyncio.to_thread(self._merge)
+
+    def _merge(self) -> Manifest:
+        return self._lake.replace("receipts", self._partition, self.read())
 
     def _lock(self) -> LakeLock:
         return LakeLock(self._lake, f"receipts-{self._plan_id}", wait_s=_LOCK_WAIT_S)
