@@ -1,0 +1,1 @@
+"""Forecast: how often each prompt and head will be asked for, from how often it was."""
