@@ -280,7 +280,7 @@ class RedisStore:
             commands.append(["FT.SEARCH", ask.index, query, "PARAMS", "2", "v", ask.vector, *tail])
         replies = await self._each(commands)
         with self._answering():
-            return [_near(reply) for reply in replies]
+            return [_near(r, ask.index) for r, ask in zip(replies, asks, strict=True)]
 
     # -- helpers ---------------------------------------------------------------------------------
 
@@ -363,14 +363,20 @@ def _short(error: Exception) -> str:
     return f"it answers {code}" if code.isupper() and code.isalpha() else type(error).__name__
 
 
-def _near(reply: Any) -> list[Near]:
+def _near(reply: Any, index: str) -> list[Near]:
+    """Return the entries in a search reply.
+
+    An index takes in every key that begins with its name; only those with a `:` after the name
+    are its own, should the name of another encoder's index begin with this one.
+    """
     if isinstance(reply, Exception):
         if "no such index" in str(reply).lower() or "unknown index" in str(reply).lower():
             return []
         raise reply
     found = []
     for key, pairs in zip(reply[1::2], reply[2::2], strict=True):
-        if not pairs:  # it expired between the search and the reading of its fields
+        expired = not pairs  # between the search and the reading of its fields
+        if expired or not key.startswith(f"{index}:".encode()):
             continue
         fields = {n.decode(): v for n, v in zip(pairs[::2], pairs[1::2], strict=True)}
         if "distance" in fields:

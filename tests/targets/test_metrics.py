@@ -1,0 +1,44 @@
+"""Pages as vLLM 0.32 writes them, shortened, and pages that lack what is looked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from warmup_lib.targets.metrics import CacheSize, cache_size, epoch
+
+CREATED = (
+    'vllm:prefix_cache_hits_created{engine="0",model_name="m"} 1.7959748662726421e+09\n'
+    'vllm:prompt_tokens_created{engine="0",model_name="m"} 1.7959748662720e+09\n'
+    'http_requests_created{handler="/tokenize"} 1.79597490e+09\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("process_start_time_seconds 1.79597484112e+09\n" + CREATED, "1.79597484112e+09"),
+        ('process_start_time_seconds{pod="a"} 17.5\n', "17.5"),
+        (CREATED, "1795974866.272"),
+        ("# HELP x_created when\n", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_epoch(page: str, expected: str) -> None:
+    assert epoch(page) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ('block_size="32",kv_cache_size_tokens="46592",num_gpu_blocks="1456"', (32, 46592)),
+        ('block_size="16",kv_cache_size_tokens="None",num_gpu_blocks="100"', (16, 1600)),
+        ('block_size="None",num_gpu_blocks="None"', (16, None)),
+    ],
+)
+def test_cache_size(labels: str, expected: tuple[int, int | None]) -> None:
+    page = f'# TYPE x gauge\nvllm:cache_config_info{{cache_dtype="auto",{labels}}} 1.0\n'
+    assert cache_size(page) == CacheSize(*expected)
+
+
+def test_no_cache_config() -> None:
+    assert cache_size("sglang:token_usage 0.1\n") == CacheSize(16, None)
