@@ -215,14 +215,23 @@ class Demand:
     dimension: int
 
 
-def item_id(layer: str, tenant: str, key_digest: str, *place: str | None) -> str:
+def item_id(
+    layer: str,
+    tenant: str,
+    key_digest: str,
+    model: str = "",
+    revision: str | None = None,
+    adapter: str | None = None,
+) -> str:
     """Return the id of a plan item: the same content gets the same id in every plan.
 
     Args:
         layer: The layer's name.
         tenant: The tenant.
         key_digest: The digest in the item's key.
-        place: Model, revision and adapter, where the layer's key holds them.
+        model: Model, where the layer's key holds one.
+        revision: Its revision.
+        adapter: The adapter.
     """
-    joined = "\0".join([layer, tenant, key_digest, *[p or "" for p in place]])
+    joined = "\0".join([layer, tenant, key_digest, model, revision or "", adapter or ""])
     return f"{layer}-{hashlib.sha256(joined.encode()).hexdigest()[:24]}"

@@ -22,11 +22,9 @@ from warmup_lib.layers.base import (
 )
 from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
 from warmup_lib.layers.rows import plan_rows, refused_rows
+from warmup_lib.layers.sizes import embedding_bytes
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.store import Entry, as_store
-
-ENTRY_BYTES = 200
-"""What an entry takes besides the vector: measured with MEMORY USAGE on Redis 8.2."""
 
 
 class Embeddings:
@@ -42,7 +40,7 @@ class Embeddings:
         columns = {
             "key_digest": texts["text_digest"],
             "encoder": demand.encoder,
-            "bytes": ENTRY_BYTES + 4 * demand.dimension,
+            "bytes": embedding_bytes(demand.dimension),
             "ttl_s": int(config.layers.embeddings.ttl.total_seconds()),
         }
         return plan_rows(self.name, texts, columns)

@@ -29,12 +29,10 @@ from warmup_lib.layers.base import (
 from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
 from warmup_lib.layers.guard import compatible
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
+from warmup_lib.layers.sizes import response_bytes
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import ChatResult
 from warmup_lib.targets.store import Ask, Entry, Near, RedisStore, as_store
-
-ENTRY_BYTES = 900
-"""What an entry takes besides vector and texts: measured on Redis 8.2 with its search module."""
 
 NEIGHBOURS = 4
 """Entries looked at before a similar question counts as a miss: the guard may refuse the nearest
@@ -56,12 +54,10 @@ class Responses:
         why = _reasons(demand.prompts, config)
         prompts = demand.prompts.filter(pc.equal(why, ""))
         texts = pc.add(utf8_bytes(prompts["text"]), utf8_bytes(prompts["response"]))
-        # The vector is kept twice, in the entry and in the index.
-        fixed = ENTRY_BYTES + 2 * 4 * demand.dimension
         columns = {
             "key_digest": prompts["response_digest"],
             "encoder": demand.encoder,
-            "bytes": pc.add(texts, fixed),
+            "bytes": response_bytes(texts, demand.dimension),
             "ttl_s": int(config.layers.responses.ttl.total_seconds()),
             **_heads_to_generate(prompts, demand.heads),
         }

@@ -19,33 +19,25 @@ def plan_rows(layer: str, source: pa.Table, columns: Mapping[str, Any]) -> pa.Ta
 
     Args:
         layer: The layer's name.
-        source: Rows that hold at least `tenant` and `heat_micro`; a column of the plan that
+        source: Rows that hold at least `tenant` and `heat_micro`. A column of the plan that
             `columns` does not give is taken from here where it is, else empty.
         columns: Columns as arrays, or one value for all rows; `key_digest` is needed. The item id
             is made of tenant, key digest, model, revision and adapter.
     """
-    count = source.num_rows
-    given: dict[str, Any] = {**_EMPTY, "layer": layer, **columns}
-    filled = {}
-    for kind in PLAN.schema:
-        if kind.name in given:
-            value = given[kind.name]
-            filled[kind.name] = (
-                value
-                if isinstance(value, pa.Array | pa.ChunkedArray)
-                else pa.repeat(pa.scalar(value, kind.type), count)
-            )
-        elif kind.name in source.column_names:
-            filled[kind.name] = source[kind.name]
-        else:
-            filled[kind.name] = pa.nulls(count, kind.type)
+    here = {name: source[name] for name in source.column_names}
+    given: dict[str, Any] = {**_EMPTY, **here, **columns, "layer": layer}
+    filled = {f.name: _filled(given.get(f.name), f.type, source.num_rows) for f in PLAN.schema}
     place = ("tenant", "key_digest", "model", "model_revision", "adapter")
     parts = [filled[name].to_pylist() for name in place]
     ids = [item_id(layer, *of_row) for of_row in zip(*parts, strict=True)]
     filled["item_id"] = pa.array(ids, pa.string())
-    return pa.table([filled[name] for name in PLAN.schema.names], PLAN.schema.names).cast(
-        PLAN.schema
-    )
+    return pa.table(filled).select(PLAN.schema.names).cast(PLAN.schema)
+
+
+def _filled(value: Any, kind: pa.DataType, count: int) -> Any:
+    if isinstance(value, pa.Array | pa.ChunkedArray):
+        return value
+    return pa.repeat(pa.scalar(value, kind), count)
 
 
 def refused_rows(layer: str, source: pa.Table, digest: str, reason: Any) -> pa.Table:

@@ -1,0 +1,42 @@
+"""How much memory an entry takes on a Redis, which the plan must know before anything is written.
+
+Measured on Redis 8.2.3 with search module 2.10, 16,384 entries, vectors of 384 to 768 dimensions
+and texts of 190 to 2,150 bytes: the estimates are within 3 % of what `used_memory` grew by.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow.compute as pc
+
+_KEY = 218
+"""The key, its lifetime and its places in the tables of keys."""
+
+_ENTRY = 900
+"""The same for a hash of eight fields and its place in the search index."""
+
+
+def allocated(size: int) -> int:
+    """Return what the allocator gives for `size` bytes: it has four classes a doubling."""
+    step = 1 << max(4, (size - 1).bit_length() - 3)
+    return -(-size // step) * step
+
+
+def embedding_bytes(dimension: int) -> int:
+    """Return the size of a stored vector."""
+    return _KEY + allocated(4 * dimension + 2)
+
+
+def response_bytes(text_bytes: Any, dimension: int) -> Any:
+    """Return the sizes of stored answers.
+
+    The vector is kept in the entry and, with room to grow, in the index; the words of the texts
+    are indexed too.
+
+    Args:
+        text_bytes: Lengths of question and answer together, as an array.
+        dimension: Length of the vector.
+    """
+    fixed = _ENTRY + allocated(4 * dimension + 2) + 6 * dimension
+    return pc.add(pc.divide(pc.multiply(text_bytes, 12), 5), fixed)
