@@ -278,14 +278,14 @@ def test_items_that_cannot_be_written_fail_alone(with_store: Any) -> None:
 
 @pytest.mark.stack
 def test_an_unmodified_redisvl_client_finds_the_entry(with_store: Any, redis_url: str) -> None:
-    redisvl = pytest.importorskip("redisvl.extensions.cache.llm")
+    from redisvl.extensions.cache.llm import SemanticCache
     from redisvl.query.filter import Tag
     from redisvl.utils.vectorize import CustomVectorizer
 
     keys = new_keys()
     planned, ctx = one_item(keys)
     warmed(with_store, planned, [], ctx)
-    cache = redisvl.SemanticCache(
+    cache = SemanticCache(
         name=keys.index("responses", "acme", ENCODER),
         vectorizer=CustomVectorizer(embed=lambda *_, **__: at_cosine(0.95).tolist()),
         distance_threshold=0.1,
@@ -306,6 +306,6 @@ def test_an_unmodified_redisvl_client_finds_the_entry(with_store: Any, redis_url
         asked = [lookup(keys, "acme", QUESTION), lookup(keys, "acme", SIMILAR, vector=axis(0))]
         return await LAYER.find(asked, store, ctx)
 
-    gone, theirs = with_store(work)
-    assert not gone.hit
-    assert (theirs.value, theirs.item_id, theirs.match) == ("New answer", None, "semantic")
+    dropped, similar = with_store(work)
+    assert (dropped.match, dropped.value) == ("semantic", "New answer")
+    assert (similar.match, similar.value, similar.item_id) == ("semantic", "New answer", None)
