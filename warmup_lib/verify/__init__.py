@@ -1,0 +1,1 @@
+"""Proof of what is warm, replay of later traffic, comparison and gates."""

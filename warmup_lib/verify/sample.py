@@ -1,0 +1,56 @@
+"""Draws of later traffic, by seed: proportional over strata, and spread evenly in time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+
+def stratified(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
+    """Return positions of a proportional sample with at least one of each stratum.
+
+    Shares are rounded by largest remainder, so that the sample has exactly
+    `min(size, len(strata))` positions. Where there are more strata than that, the largest get
+    one each.
+
+    Args:
+        strata: The stratum of each position.
+        size: Positions to draw.
+        seed: Of the draw.
+
+    Returns:
+        Positions, ascending.
+    """
+    members: dict[Hashable, list[int]] = defaultdict(list)
+    for position, stratum in enumerate(strata):
+        members[stratum].append(position)
+    groups = sorted(members.values(), key=lambda group: (-len(group), group[0]))
+    counts = _apportion([len(group) for group in groups], min(size, len(strata)))
+    draw = np.random.default_rng(seed)
+    chosen: list[int] = []
+    for group, count in zip(groups, counts, strict=True):
+        chosen += [int(p) for p in draw.choice(group, count, replace=False)]
+    return sorted(chosen)
+
+
+def _apportion(sizes: Sequence[int], total: int) -> list[int]:
+    """Share `total` among groups by size, at least one each as far as it goes, by size."""
+    counts = [1 if rank < total else 0 for rank in range(len(sizes))]
+    spare = total - sum(counts)
+    rest = [size - count for size, count in zip(sizes, counts, strict=True)]
+    if not spare or not sum(rest):
+        return counts
+    whole, remainders = zip(*[divmod(spare * size, sum(rest)) for size in rest], strict=True)
+    counts = [count + share for count, share in zip(counts, whole, strict=True)]
+    by_remainder = sorted(range(len(sizes)), key=lambda i: (-remainders[i], i))
+    for index in by_remainder[: total - sum(counts)]:
+        counts[index] += 1
+    return counts
+
+
+def spread(count: int, size: int) -> list[int]:
+    """Return `size` of `count` positions (all, where there are fewer) at even distances."""
+    size = min(size, count)
+    return [position * count // size for position in range(size)]

@@ -1,0 +1,320 @@
+"""Stage `verify`: proves what is resident and measures the hit ratio on later traffic."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from warmup_lib.apply.opened import open_context, read_items
+from warmup_lib.apply.receipts import latest
+from warmup_lib.config import Config
+from warmup_lib.errors import InputDataError, TargetUnavailable
+from warmup_lib.keys import Keys
+from warmup_lib.lake import Lake
+from warmup_lib.layers.base import Context, Layer, PlanItem
+from warmup_lib.stage import Progress, StageReport, silent
+from warmup_lib.tables import HITS
+from warmup_lib.targets.base import Target
+from warmup_lib.verify import measures
+from warmup_lib.verify.baselines import Coverage, compare
+from warmup_lib.verify.replay import Replayed, on_hosts, on_store
+from warmup_lib.verify.residency import Residency, completion, prove_all
+from warmup_lib.verify.vectors import WindowVectors
+from warmup_lib.verify.window import Window, from_lake, from_rows
+
+if TYPE_CHECKING:
+    from warmup_lib.verify.vectors import Encode
+
+
+async def run(
+    lake: Lake,
+    plan_id: str,
+    config: Config,
+    keys: Keys,
+    *,
+    day: str | None = None,
+    requests: Path | None = None,
+    progress: Progress = silent,
+) -> StageReport:
+    """Verify a plan; replaces its `residency` and, with later traffic, its `hits` of that window.
+
+    Args:
+        lake: The lake.
+        plan_id: The plan.
+        config: The settings.
+        keys: The key builder.
+        day: Later traffic as a day of the lake.
+        requests: Later traffic as a log file, which is not stored.
+        progress: Told how far each part is.
+
+    Raises:
+        InputDataError: There is no such plan, day or usable request.
+        ConfigError: A target has no address.
+    """
+    from warmup_lib.layers.registry import LAYERS
+    from warmup_lib.targets.open import close_all, open_targets
+
+    items = read_items(lake, plan_id)
+    plan_day = _plan_day(lake, plan_id)
+    window = _window(lake, plan_day, config, keys, day, requests)
+    targets = open_targets(config)
+    try:
+        context = open_context(lake, plan_id, config, keys, items, targets)
+        subject = Subject(lake, items, plan_day, tuple(LAYERS.values()), targets, context)
+        return await verify(subject, window, _encode(config, context), progress)
+    finally:
+        await close_all(targets)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is verified, and where.
+
+    Attributes:
+        lake: The lake.
+        items: The plan's items.
+        plan_day: The plan's last log day, ISO date.
+        layers: All layers, in order.
+        targets: The opened targets.
+        context: What the layers need.
+    """
+
+    lake: Lake
+    items: Sequence[PlanItem]
+    plan_day: str
+    layers: Sequence[Layer]
+    targets: Sequence[Target]
+    context: Context
+
+    def of(self, layer: Layer) -> list[PlanItem]:
+        """Return the items of a layer."""
+        return [item for item in self.items if item.layer == layer.name]
+
+    def homes(self, layer: Layer) -> list[Target]:
+        """Return the targets that can hold a layer."""
+        return [target for target in self.targets if target.kind == layer.target_kind]
+
+    @property
+    def planned(self) -> list[Layer]:
+        """The layers of which the plan holds items."""
+        return [layer for layer in self.layers if self.of(layer)]
+
+
+@dataclass
+class _Measured:
+    """What replaying a window gave, over all layers and targets."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    baselines: dict[str, Any] = field(default_factory=dict)
+    down: dict[str, str] = field(default_factory=dict)
+    asked: int = 0
+    control: int = 0
+    others: int = 0
+    unserved: int = 0
+    lost: int = 0
+
+    def add(self, part: Replayed) -> None:
+        self.rows += part.rows
+        self.asked += part.control_asked
+        self.control += part.control_hits
+        self.others += part.others
+        self.unserved += part.unserved
+        self.lost += part.lost
+
+
+async def verify(
+    subject: Subject, window: Window | None, encode: Encode, progress: Progress = silent
+) -> StageReport:
+    """Verify a plan on opened targets; see `run`.
+
+    Args:
+        subject: What is verified, and where.
+        window: Later traffic; None: only residency is proven.
+        encode: Gives later texts their vectors, under the plan's encoder.
+        progress: Told how far each part is.
+    """
+    begun = time.perf_counter()
+    lake, context = subject.lake, subject.context
+    receipts = latest(lake.read("receipts", {"plan_id": context.plan_id}))
+    residency = Residency(lake, receipts, context, progress)
+    proven, down = await prove_all(residency, subject.items, subject.layers, subject.targets)
+    held = residency.publish(proven)
+    complete = completion(proven, subject.items, subject.layers, subject.targets)
+    facts: dict[str, Any] = {"plan_id": context.plan_id, "completion": complete}
+    measured = None
+    if window is not None:
+        measured = await _replay(subject, window, encode, down, progress)
+        down |= measured.down
+        table = pa.Table.from_pylist(measured.rows, schema=HITS.schema)
+        partition = {"plan_id": context.plan_id, "window": window.name}
+        lake.replace("hits", partition, table)
+        facts |= _window_facts(window, measured)
+    ratios = facts.get("hit_ratio", {})
+    control = measured.control if measured is not None and measured.asked else None
+    facts["gates"] = measures.gates(complete, ratios, control, context.config.gates)
+    facts["unavailable"] = [{"target": t, "reason": r} for t, r in sorted(down.items())]
+    facts["skipped_layers"] = [la.name for la in subject.planned if not subject.homes(la)]
+    return StageReport(
+        stage="verify",
+        rows_in=len(subject.items) + (window.rows.num_rows if window else 0),
+        rows_out=held + (len(measured.rows) if measured else 0),
+        seconds=time.perf_counter() - begun,
+        notes=_notes(facts, window, measured, subject.plan_day),
+        facts=facts,
+    )
+
+
+async def _replay(
+    subject: Subject, window: Window, encode: Encode, down: dict[str, str], progress: Progress
+) -> _Measured:
+    measured = _Measured()
+    vectors = WindowVectors(subject.context.vectors, encode)
+    if not window.rows.num_rows:
+        return measured
+    for layer in subject.planned:
+        await _replay_layer(subject, layer, window, vectors, measured, down, progress)
+        progress(f"compare {layer.name}", 0, 1)
+        coverage = Coverage(
+            window.rows,
+            layer,
+            subject.context.config,
+            vectors,
+            subject.context.vectors.encoder,
+            subject.context.vectors.dimension,
+        )
+        measured.baselines[layer.name] = compare(
+            subject.lake,
+            coverage,
+            layer,
+            subject.of(layer),
+            subject.plan_day,
+            subject.context.config,
+        )
+        progress(f"compare {layer.name}", 1, 1)
+    return measured
+
+
+async def _replay_layer(
+    subject: Subject,
+    layer: Layer,
+    window: Window,
+    vectors: WindowVectors,
+    measured: _Measured,
+    down: dict[str, str],
+    progress: Progress,
+) -> None:
+    items = subject.of(layer)
+    planned = {item.item_id for item in items}
+    homes = [t for t in subject.homes(layer) if t.name not in down | measured.down]
+    context = subject.context
+    try:
+        if layer.target_kind == "host" and homes:
+            heads = {item.key_digest for item in items}
+            measured.add(
+                await on_hosts(layer, homes, window.rows, context, heads, planned, progress)
+            )
+            return
+        for target in homes:
+            measured.add(
+                await on_store(layer, target, window.rows, context, vectors, planned, progress)
+            )
+    except TargetUnavailable as error:
+        measured.down[error.target] = error.reason
+
+
+def _window_facts(window: Window, measured: _Measured) -> dict[str, Any]:
+    ratios = measures.hit_ratios(measured.rows)
+    baselines = {
+        layer: {
+            **shares,
+            "cold": 0.0,
+            "live": ratios[layer]["overall"] if layer in ratios else None,
+        }
+        for layer, shares in measured.baselines.items()
+    }
+    return {
+        "window": window.name,
+        "in_sample": window.in_sample,
+        "requests": window.rows.num_rows,
+        "bypassed": window.bypassed,
+        "bypass_share": window.bypass_share,
+        "own_traffic": window.own,
+        "hit_ratio": ratios,
+        "by_match": measures.by_match(measured.rows),
+        "other_plans_hits": measured.others,
+        "baselines": baselines,
+        "first_token": measures.first_token(measured.rows),
+        "control_asked": measured.asked,
+        "control_hits": measured.control,
+        "host_unserved": measured.unserved,
+        "host_planned_misses": measured.lost,
+    }
+
+
+def _notes(
+    facts: dict[str, Any], window: Window | None, measured: _Measured | None, plan_day: str
+) -> tuple[str, ...]:
+    notes = [
+        f"target '{one['target']}' did not answer: {one['reason']}" for one in facts["unavailable"]
+    ]
+    notes += [
+        f"layer {name} was left out: no target can take it" for name in facts["skipped_layers"]
+    ]
+    if window is None:
+        notes.append("no later traffic was given: only residency is proven")
+        return tuple(notes)
+    if window.in_sample:
+        notes.append(
+            f"the traffic of {window.name} is not later than the plan's last day {plan_day}: the "
+            "plan knew it, so this hit ratio says nothing about the future"
+        )
+    if not window.rows.num_rows:
+        notes.append(f"no request of {window.name} asked the caches: there is no hit ratio")
+    if measured is not None and measured.control:
+        notes.append(
+            f"{measured.control} of {measured.asked} control requests hit where nothing was ever "
+            "warmed: this measurement is wrong, look at what the cache keys hold"
+        )
+    return tuple(notes)
+
+
+def _plan_day(lake: Lake, plan_id: str) -> str:
+    manifest = lake.manifest("plan", {"plan_id": plan_id})
+    if manifest is None or "day" not in manifest.meta:
+        raise InputDataError(f"plan {plan_id} does not say which day it was made for: rebuild it")
+    return str(manifest.meta["day"])
+
+
+def _window(
+    lake: Lake, plan_day: str, config: Config, keys: Keys, day: str | None, requests: Path | None
+) -> Window | None:
+    if day is not None and requests is not None:
+        raise InputDataError("give a day or a requests file, not both")
+    if day is not None:
+        return from_lake(lake, day, plan_day)
+    if requests is None:
+        return None
+    from warmup_lib.ingest.reader import read_requests
+
+    return from_rows(read_requests([requests], "auto", config, keys), config, plan_day)
+
+
+def _encode(config: Config, context: Context) -> Encode:
+    """Return what encodes later texts; the encoder is opened at the first one."""
+    from warmup_lib.embed.encoder import open_encoder
+
+    def encode(texts: Sequence[str]) -> Any:
+        encoder = open_encoder(config)
+        if encoder.fingerprint != context.vectors.encoder:
+            raise InputDataError(
+                f"the plan was made under encoder {context.vectors.encoder}, the settings name "
+                f"{encoder.fingerprint}: verify with the plan's encoder or make a new plan"
+            )
+        return encoder.encode(texts)
+
+    return encode

@@ -1,0 +1,119 @@
+"""The later traffic that a plan is judged on: which requests count, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.config import Config
+from warmup_lib.errors import InputDataError
+from warmup_lib.lake import Lake
+from warmup_lib.layers.base import Lookup
+
+
+@dataclass(frozen=True)
+class Window:
+    """Requests that asked the caches, by time of arrival.
+
+    Attributes:
+        name: Partition of `hits`: the day, or `first..last`.
+        rows: Rows of `requests` that asked the caches; ours and health checks are not in it.
+        bypassed: Requests that went round the caches: neither hit nor miss.
+        own: Rows of our own traffic and health checks, which are no demand.
+        in_sample: Some of it lies on or before the plan's last day, so that the plan knew it.
+    """
+
+    name: str
+    rows: pa.Table
+    bypassed: int
+    own: int
+    in_sample: bool
+
+    @property
+    def bypass_share(self) -> float:
+        """Bypassed requests among all that are demand."""
+        demand = self.rows.num_rows + self.bypassed
+        return self.bypassed / demand if demand else 0.0
+
+
+def from_lake(lake: Lake, day: str, plan_day: str) -> Window:
+    """Return the requests of one day of the lake.
+
+    Raises:
+        InputDataError: The lake has no requests of that day.
+    """
+    if lake.manifest("requests", {"day": day}) is None:
+        days = lake.days("requests")
+        known = f"there are {days[0]} to {days[-1]}" if days else "there are none"
+        raise InputDataError(f"no requests of {day} in the lake; {known}")
+    return _window(lake.read("requests", {"day": day}), day, day <= plan_day)
+
+
+def from_rows(rows: pa.Table, config: Config, plan_day: str) -> Window:
+    """Return requests that were read from files, under the days they fall on.
+
+    Raises:
+        InputDataError: There are none.
+    """
+    if not rows.num_rows:
+        raise InputDataError("the requests file holds no requests that can be used")
+    first, last = (
+        config.local_day(edge.as_py()).isoformat() for edge in pc.min_max(rows["ts"]).values()
+    )
+    name = first if first == last else f"{first}..{last}"
+    return _window(rows, name, first <= plan_day)
+
+
+def _window(rows: pa.Table, name: str, in_sample: bool) -> Window:
+    own = pc.or_(_flag(rows, "warmup"), _flag(rows, "health"))
+    demand = rows.filter(pc.invert(own))
+    bypass = _flag(demand, "bypass")
+    asked = demand.filter(pc.invert(bypass)).sort_by(
+        [("ts", "ascending"), ("request_id", "ascending")]
+    )
+    return Window(
+        name=name,
+        rows=asked,
+        bypassed=demand.num_rows - asked.num_rows,
+        own=rows.num_rows - demand.num_rows,
+        in_sample=in_sample,
+    )
+
+
+def _flag(rows: pa.Table, name: str) -> pa.ChunkedArray:
+    return pc.fill_null(rows[name], False)
+
+
+_LOOKUP_COLUMNS = (
+    "request_id",
+    "tenant",
+    "model",
+    "model_revision",
+    "adapter",
+    "text_digest",
+    "context_digest",
+    "response_digest",
+    "head_digest",
+    "prompt",
+    "system_prompt",
+    "tools",
+)
+
+
+def lookups(rows: pa.Table) -> list[Lookup]:
+    """Return rows of `requests` as a layer looks them up, without vectors."""
+    return [Lookup(**row) for row in rows.select(_LOOKUP_COLUMNS).to_pylist()]
+
+
+def slices(rows: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Yield consecutive pieces of at most `size` rows."""
+    for start in range(0, rows.num_rows, size):
+        yield rows.slice(start, size)
+
+
+def take(rows: pa.Table, indices: Sequence[int]) -> pa.Table:
+    """Return some rows, in the order given."""
+    return rows.take(pa.array(indices, pa.int64()))
