@@ -36,17 +36,18 @@ def stratified(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
 
 
 def _apportion(sizes: Sequence[int], total: int) -> list[int]:
-    """Share `total` among groups by size, at least one each as far as it goes, by size."""
-    counts = [1 if rank < total else 0 for rank in range(len(sizes))]
-    spare = total - sum(counts)
-    rest = [size - count for size, count in zip(sizes, counts, strict=True)]
-    if not spare or not sum(rest):
-        return counts
-    whole, remainders = zip(*[divmod(spare * size, sum(rest)) for size in rest], strict=True)
-    counts = [count + share for count, share in zip(counts, whole, strict=True)]
+    """Share `total` by size (descending), then give the empty-handed one from the largest."""
+    if not sizes:
+        return []
+    whole, remainders = zip(*[divmod(total * size, sum(sizes)) for size in sizes], strict=True)
+    counts = list(whole)
     by_remainder = sorted(range(len(sizes)), key=lambda i: (-remainders[i], i))
     for index in by_remainder[: total - sum(counts)]:
         counts[index] += 1
+    for index in range(min(total, len(sizes))):
+        if counts[index] == 0:
+            counts[max(range(len(sizes)), key=lambda i: (counts[i], i))] -= 1
+            counts[index] = 1
     return counts
 
 
