@@ -1,0 +1,126 @@
+"""OpenAI-style message lists: into system prompt, history and last user text, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from warmup_lib.ingest.outcome import Reason, Rejected
+
+_SYSTEM = frozenset({"system", "developer"})
+_PLACE = "prompt"
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+
+
+class Conversation(NamedTuple):
+    """A message list taken apart.
+
+    Attributes:
+        system_prompt: All system and developer texts, joined by an empty line; None when none.
+        prompt: Text of the last user message that has text.
+        history: Every other message. Where messages follow the last user text, or its message
+            holds more than text, that message keeps its place in this list: its text taken out
+            and `"prompt": true` put in.
+    """
+
+    system_prompt: str | None
+    prompt: str
+    history: list[dict[str, Any]]
+
+
+def split(
+    messages: Sequence[Any],
+    *,
+    system_prompt: str | None = None,
+    prompt: str | None = None,
+    field: str = "messages",
+) -> Conversation:
+    """Take a message list apart.
+
+    Args:
+        messages: OpenAI-style messages.
+        system_prompt: A system prompt given beside the list; it comes first.
+        prompt: A user text given beside the list. Unless it repeats the list's last user text,
+            the list is what came before it.
+        field: The list's field, for the reason.
+
+    Raises:
+        Rejected: The list is malformed, or there is no user text.
+    """
+    checked = [_checked(m, field) for m in messages]
+    systems = [text_of(m) for m in checked if m["role"] in _SYSTEM]
+    if system_prompt:
+        systems = [system_prompt, *(text for text in systems if text != system_prompt)]
+    spoken = [m for m in checked if m["role"] not in _SYSTEM]
+    at = _last_user_text(spoken)
+    found = None if at is None else text_of(spoken[at])
+    if prompt and prompt.strip() not in ("", (found or "").strip()):
+        history = spoken
+    elif at is None or found is None:
+        raise Rejected(Reason.EMPTY_PROMPT, field)
+    else:
+        prompt = found
+        rest = _without_text(spoken[at])
+        keeps_place = len(rest) > 1 or at + 1 < len(spoken)
+        place = [{**rest, _PLACE: True}] if keeps_place else []
+        history = [*spoken[:at], *place, *spoken[at + 1 :]]
+    return Conversation("\n\n".join(filter(None, systems)) or None, prompt, history)
+
+
+def join(
+    system_prompt: str | None, history: Sequence[Mapping[str, Any]], prompt: str
+) -> list[dict[str, Any]]:
+    """Return the message list that a host is sent: the reverse of `split`."""
+    messages = [dict(m) for m in history]
+    at = next((i for i, m in enumerate(messages) if m.get(_PLACE) is True), None)
+    if at is None:
+        messages.append({"role": "user", "content": prompt})
+    else:
+        place = messages[at]
+        del place[_PLACE]
+        parts = place.get("content")
+        place["content"] = [{"type": "text", "text": prompt}, *parts] if parts else prompt
+    if system_prompt:
+        messages.insert(0, {"role": "system", "content": system_prompt})
+    return messages
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """Return the text of a message; the texts of a list of parts are joined by newlines."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(t for p in content or () if (t := _part_text(p)) is not None)
+
+
+def _checked(message: Any, field: str) -> dict[str, Any]:
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        raise Rejected(Reason.BAD_MESSAGES, field)
+    content = message.get("content")
+    if isinstance(content, list):
+        if not all(isinstance(part, str | dict) for part in content):
+            raise Rejected(Reason.BAD_MESSAGES, field)
+    elif content is not None and not isinstance(content, str):
+        raise Rejected(Reason.BAD_MESSAGES, field)
+    return message
+
+
+def _part_text(part: Any) -> str | None:
+    if isinstance(part, str):
+        return part
+    text = part.get("text")
+    return text if part.get("type", "text") in _TEXT_PARTS and isinstance(text, str) else None
+
+
+def _last_user_text(messages: Sequence[Mapping[str, Any]]) -> int | None:
+    for index in reversed(range(len(messages))):
+        if messages[index]["role"] == "user" and text_of(messages[index]).strip():
+            return index
+    return None
+
+
+def _without_text(message: Mapping[str, Any]) -> dict[str, Any]:
+    content = message["content"]
+    parts = [p for p in content if _part_text(p) is None] if isinstance(content, list) else []
+    kept = {k: v for k, v in message.items() if k != "content" and v is not None}
+    return {**kept, "content": parts} if parts else kept

@@ -1,0 +1,115 @@
+"""Redaction: personal data and secrets in a text become typed placeholders.
+
+Each kind has a cheap sign that a text must hold before its patterns are tried, since almost no
+text holds anything; what a pattern finds is then checked (Luhn, mod 97, numbering plans), so that
+order numbers, dates and ids stay.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import orjson
+from stdnum import iban, luhn
+
+from warmup_lib.ingest import phones, tokens
+
+EMAIL, CARD, IBAN, PHONE = "<EMAIL>", "<CARD>", "<IBAN>", "<PHONE>"
+
+_CACHED_LENGTH = 64 * 1024
+"""Longer texts are not remembered, which bounds the memory of the cache."""
+
+_SIGN = re.compile(r"[\d@]")
+_SEVEN_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
+
+_EMAIL = re.compile(
+    r"(?<![\w.%+'-])[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-]*@)(?!\w)"
+)
+
+_CARD = re.compile(r"(?<![\w.,+/-])\d(?:[ \u00a0-]?\d){11,18}(?![\w-])(?!\.\d)")
+_ISSUERS = re.compile(
+    r"(?:4(?:\d{12}|\d{15}|\d{18})"  # Visa
+    r"|(?:5[1-5]|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d+(?<=^\d{16})"  # Mastercard
+    r"|3[47]\d{13}"  # American Express
+    r"|(?:6011|65\d\d|64[4-9]\d)\d{12,15}"  # Discover
+    r"|3(?:0[0-5]|[689]\d)\d{11}"  # Diners Club
+    r"|35(?:2[89]|[3-8]\d)\d{12,15}"  # JCB
+    r"|62\d{14,17}"  # UnionPay
+    r"|(?:5018|5020|5038|6304|6759|676[1-3])\d{8,15})",  # Maestro
+    re.ASCII,
+)
+
+_IBAN = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,30}", re.ASCII)
+
+
+def redact(text: str) -> str:
+    """Return `text` with personal data and secrets replaced; the same object when none."""
+    return _remembered(text) if len(text) <= _CACHED_LENGTH else _redact(text)
+
+
+def redact_json(value: Any) -> Any:
+    """Return a JSON value with every string in it redacted, the names of its fields too."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redact_json(v) for v in value]
+    if isinstance(value, dict):
+        return {redact(str(k)): redact_json(v) for k, v in value.items()}
+    return value
+
+
+def dump_redacted(value: Any, *, sort: bool = False) -> tuple[str, bool]:
+    """Return a JSON value as redacted text, and whether something was replaced.
+
+    Args:
+        value: Anything that JSON can hold.
+        sort: Write the fields of objects in the order of their names. Without it they stay as
+            logged, which matters where a chat template prints them.
+    """
+    option = orjson.OPT_SORT_KEYS if sort else 0
+    raw = orjson.dumps(value, option=option).decode()
+    if not _shows_any(raw):
+        return raw, False
+    clean = orjson.dumps(redact_json(value), option=option).decode()
+    return clean, clean != raw
+
+
+@functools.lru_cache(maxsize=512)
+def _remembered(text: str) -> str:
+    return _redact(text)
+
+
+def _shows_any(text: str) -> bool:
+    """Return whether a text may hold anything: all kinds but private keys have a digit or an @."""
+    return _SIGN.search(text) is not None or any(sign in text for sign in tokens.WITHOUT_DIGITS)
+
+
+def _redact(text: str) -> str:
+    if not _shows_any(text):
+        return text
+    if tokens.shows_any(text):
+        text = tokens.redact(text)
+    if "@" in text:
+        text = _EMAIL.sub(EMAIL, text)
+    if _SEVEN_DIGITS.search(text):
+        text = _IBAN.sub(_iban, text)
+        text = _CARD.sub(_card, text)
+        text = phones.redact(text, PHONE)
+    return text
+
+
+def _card(found: re.Match[str]) -> str:
+    digits = "".join(str(int(c)) for c in found[0] if c.isdigit())
+    return CARD if _ISSUERS.fullmatch(digits) and luhn.is_valid(digits) else found[0]
+
+
+def _iban(found: re.Match[str]) -> str:
+    """Replace the longest beginning that is an IBAN: words that follow one look like a part."""
+    text = found[0]
+    for end in range(len(text), 14, -1):
+        inside_word = text[end - 1] in " \u00a0-" or (end < len(text) and text[end].isalnum())
+        if not inside_word and iban.is_valid(text[:end].replace("\u00a0", "")):
+            return IBAN + text[end:]
+    return text
