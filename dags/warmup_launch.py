@@ -9,7 +9,7 @@ at first (`warmup plan diff` compares two).
 
 **Needs:** a day that `warmup_nightly` or `warmup plan` has built; the targets' connections.
 
-**A rerun** with the same form gives the same plan and warms only what is missing.
+**A rerun** with the same form gives the same plan and warms it again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def warmup_launch() -> None:
     @task(outlets=[WARMTH])
     def verify(planned: Facts) -> Facts:
         """Prove by looking that the plan's items are resident."""
-        return stages.verify(planned["plan_id"])
+        return stages.verify(stages.run_day(), planned["plan_id"])
 
     planned = plan()
     apply(planned) >> verify(planned)

@@ -6,14 +6,14 @@ is its log day, the day before; a manual run may name one as key or in the form.
 **What it does:** takes in the inbox, folds each new or changed day into distinct prompts, embeds
 the texts that have no vector yet, forecasts demand, and asks whether the current plan still serves.
 A new plan is made only when demand has drifted past `plan.drift_threshold`; otherwise the decision
-is `wait`, and the current plan's entries are renewed where they have left the targets. Then it
-proves by looking that the plan's items are resident. Clusters, which people read, are built beside.
+is `wait`, and the current plan is warmed again, which renews its lifetimes. Then the run proves by
+looking that the plan's items are resident. Clusters, which people read, are built beside.
 
 **Needs:** `schedule.inbox` (without it the lake is used as it is), the pool and the queue named by
 `schedule.gpu_pool` and `schedule.gpu_queue`, and the targets' connections.
 
 **A rerun** of any task is safe: each stage replaces one partition, the same input gives the same
-plan, and a second `apply` warms only what is missing. A target that is down is tried again; bad
+plan, and a retry of `apply` warms only what is missing. A target that is down is tried again; bad
 input, bad settings and a failed gate are not.
 """
 
@@ -57,7 +57,7 @@ def warmup_nightly() -> None:
     @task(**GPU)
     def embed(distilled: Facts) -> Facts:
         """Embed the texts that have no vector yet."""
-        return stages.embed(stages.run_day(), distilled)
+        return stages.embed(distilled)
 
     @task
     def forecast() -> Facts:
@@ -82,7 +82,7 @@ def warmup_nightly() -> None:
     @task(outlets=[WARMTH])
     def verify(planned: Facts) -> Facts:
         """Prove by looking that the plan's items are resident."""
-        return stages.verify(planned["plan_id"])
+        return stages.verify(stages.run_day(), planned["plan_id"])
 
     distilled = distil()
     expected = forecast()

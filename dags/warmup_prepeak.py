@@ -4,9 +4,10 @@
 zone. The run's partition key is its own day.
 
 **What it does:** takes in the logs up to now, plans the short-horizon layers alone (shared heads,
-which a model host's KV cache keeps for minutes) and warms them. The nightly plan is left as it is.
-The run goes before a nightly run that is still at work, and is stopped at the peak: warming under
-peak load would take from the requests it is meant to help.
+which a model host's KV cache keeps for minutes) and warms them. Where the inbox has nothing of
+today yet, it plans from the newest day there is. The nightly plan is left as it is. The run goes
+before a nightly run that is still at work, and is stopped at the peak: warming under peak load
+would take from the requests it is meant to help.
 
 **Needs:** what `warmup_nightly` needs.
 
@@ -50,17 +51,17 @@ def warmup_prepeak() -> None:
     @task
     def distil() -> Facts:
         """Fold each new or changed day, today among them, into distinct prompts and heads."""
-        return stages.distil(stages.run_day(back=0))
+        return stages.distil_newest(stages.run_day(back=0))
 
     @task
-    def forecast() -> Facts:
+    def forecast(distilled: Facts) -> Facts:
         """Turn past requests into expected ones."""
-        return stages.day_stage("forecast", stages.run_day(back=0))
+        return stages.day_stage("forecast", distilled["day"])
 
     @task(outlets=[PLAN])
-    def plan() -> Facts:
+    def plan(distilled: Facts) -> Facts:
         """Choose the heads to warm."""
-        return stages.plan(stages.run_day(back=0), "prepeak", force=True, layers=SHORT_HORIZON)
+        return stages.plan(distilled["day"], "prepeak", force=True, layers=SHORT_HORIZON)
 
     @task(**GPU)
     def apply(planned: Facts) -> Facts:
@@ -70,10 +71,12 @@ def warmup_prepeak() -> None:
     @task(outlets=[WARMTH])
     def verify(planned: Facts) -> Facts:
         """Prove by looking that the heads are resident."""
-        return stages.verify(planned["plan_id"])
+        return stages.verify(stages.run_day(back=0), planned["plan_id"])
 
-    planned = plan()
-    ingest() >> distil() >> forecast() >> planned
+    distilled = distil()
+    planned = plan(distilled)
+    ingest() >> distilled
+    forecast(distilled) >> planned
     apply(planned) >> verify(planned)
 
 

@@ -22,7 +22,7 @@ Facts = NewType("Facts", dict[str, Any])
 """A stage's counts and ids. A type of its own, because Airflow splits what a task annotated as
 `dict` returns into one XCom a key."""
 
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/=+-]{0,199}")
+_ID = re.compile(r"[A-Za-z0-9._:/=+%@-]{1,200}")
 _DEPTH = 3
 _EVERY_S = 10.0
 
@@ -84,28 +84,42 @@ def _small(value: Any, depth: int) -> Any:
     return _DROP
 
 
-def announce(asset: Asset, facts: Mapping[str, Any]) -> None:
-    """Attach a task's ids and counts to the event of its outlet."""
-    get_current_context()["outlet_events"][asset].extra = dict(facts)
+def announce(asset: Asset, day: str, facts: Mapping[str, Any]) -> None:
+    """Give the event of a task's outlet its ids and counts, and the log day as partition key.
+
+    The key is named here because a manual run has none: its event would reach no one.
+    """
+    event = get_current_context()["outlet_events"][asset]
+    event.extra = dict(facts)
+    event.add_partitions(day)
 
 
 def check_targets(facts: Mapping[str, Any]) -> None:
     """Fail in a way that is retried where a target did not answer.
 
+    Args:
+        facts: A report's whole facts; `unavailable` lists targets, each with its reason.
+
     Raises:
-        TargetUnavailable: `facts` names targets that were down.
+        TargetUnavailable: For the first such target.
     """
-    down = facts.get("unavailable") or []
-    if down:
-        raise TargetUnavailable(", ".join(sorted(down)), "see the receipts; the next try resumes")
+    for down in facts.get("unavailable") or ():
+        raise TargetUnavailable(down["target"], down["reason"])
 
 
 def check_gates(facts: Mapping[str, Any]) -> None:
     """Fail for good where a gate did not hold.
 
+    Args:
+        facts: A report's whole facts; `gates` holds what was measured, by name.
+
     Raises:
-        GateFailed: With each failed gate's value and limit.
+        GateFailed: With each failed gate's value and threshold.
     """
-    failed = {name: gate for name, gate in facts.get("gates", {}).items() if not gate["passed"]}
+    failed = [
+        f"{name} is {gate['value']:.4g}, its threshold {gate['threshold']:.4g}"
+        for name, gate in sorted(facts["gates"].items())
+        if not gate["passed"]
+    ]
     if failed:
-        raise GateFailed("; ".join(f"{name}: {gate}" for name, gate in sorted(failed.items())))
+        raise GateFailed("; ".join(failed))

@@ -43,24 +43,25 @@ def prepeak(config: Config) -> CronPartitionTimetable:
     return _timetable(config, (config.schedule.peak_hour * 60 - lead) % _DAY, run_offset=0)
 
 
-def day_of(
-    *, partition_key: str | None, asked: str | None, run_after: Any, config: Config, back: int
-) -> str:
+def day_of(run: Any, asked: str | None, config: Config, back: int) -> str:
     """Return the log day of a run: its partition key, else the day asked for, else by the clock.
 
+    A scheduled run goes by the clock alone. Its key says the same but for one night a year: where
+    the clock skips the hour that a run was due in, Airflow gives it the key of its own day instead
+    of the day before (seen in 3.3.2), and a day would never be planned from.
+
     Args:
-        partition_key: The run's key; manual runs and `dags test` have none.
+        run: Airflow's DAG run; manual runs and those of `dags test` have no partition key.
         asked: The form's `day`.
-        run_after: When the run was due (timezone-aware).
         config: Gives the zone in which days begin.
-        back: Days before the local date of `run_after` where nothing else decides.
+        back: Days before the local date of the run where the clock decides.
 
     Raises:
         InputDataError: The key or the form does not hold a day.
     """
-    named = partition_key or asked
+    named = None if run.run_type == "scheduled" else run.partition_key or asked
     if named is None:
-        return (config.local_day(run_after) - timedelta(days=back)).isoformat()
+        return (config.local_day(run.run_after) - timedelta(days=back)).isoformat()
     try:
         return date.fromisoformat(named).isoformat()
     except ValueError:

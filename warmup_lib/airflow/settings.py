@@ -8,6 +8,7 @@ that names an Airflow connection gets its address, login and key from there; the
 from __future__ import annotations
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,8 @@ def _connected(target: RedisTarget | HostTarget) -> RedisTarget | HostTarget:
         return target.model_copy(update={"url": redis_url(found)})
     changed: dict[str, Any] = {"url": http_url(found)}
     if found.password:
-        variable = target.api_key_env or f"WARMUP_API_KEY_{target.name.upper()}"
+        name = re.sub(r"\W", "_", target.name).upper()
+        variable = target.api_key_env or f"WARMUP_API_KEY_{name}"
         os.environ[variable] = found.password
         changed["api_key_env"] = variable
     return target.model_copy(update=changed)
@@ -106,7 +108,9 @@ def http_url(connection: Any) -> str:
         connection: An Airflow connection of type `http`; its schema may be `https`.
     """
     host = (connection.host or "localhost").rstrip("/")
-    base = host if "://" in host else f"{connection.schema or 'http'}://{host}"
+    # A connection given as the URI https://... has that as its type and no schema.
+    scheme = connection.schema or ("https" if connection.conn_type == "https" else "http")
+    base = host if "://" in host else f"{scheme}://{host}"
     return f"{base}:{connection.port}" if connection.port else base
 
 

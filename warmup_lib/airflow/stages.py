@@ -34,14 +34,7 @@ def run_day(back: int = 1) -> str:
         back: Days before the run where neither a partition key nor the form names a day.
     """
     context: Any = get_current_context()
-    run = context["dag_run"]
-    return day_of(
-        partition_key=run.partition_key,
-        asked=context["params"].get("day"),
-        run_after=run.run_after,
-        config=load_dag_config(),
-        back=back,
-    )
+    return day_of(context["dag_run"], context["params"].get("day"), load_dag_config(), back)
 
 
 def ingest() -> Facts:
@@ -59,18 +52,29 @@ def ingest() -> Facts:
 
 
 def distil(day: str) -> Facts:
-    """Fold the requests of each new or changed day up to `day` into distinct prompts."""
-    from warmup_lib import pipeline
+    """Fold the requests of each new or changed day up to `day` into distinct prompts.
 
-    config = task_config()
-    days = pipeline.stale_days(config, day)
+    Raises:
+        InputDataError: The lake has no requests of `day`.
+    """
+    from warmup_lib.airflow.days import stale_days
+
+    days = stale_days(task_config(), day)
     log.info("days to distil: %s", ", ".join(days) or "none")
-    return _days("distil", days)
+    return _days("distil", day, days)
 
 
-def embed(day: str, distilled: Facts) -> Facts:
-    """Embed the texts of the days that were distilled, and of `day`, that have no vector yet."""
-    return _days("embed", sorted({day, *distilled["days"]}))
+def distil_newest(day: str) -> Facts:
+    """Do the same up to the newest day that has requests, which is the fact `day`."""
+    from warmup_lib.airflow.days import newest_day
+
+    return distil(newest_day(task_config(), day))
+
+
+def embed(distilled: Facts) -> Facts:
+    """Embed the texts that have no vector yet, of the run's day and of those just distilled."""
+    day = distilled["day"]
+    return _days("embed", day, sorted({day, *distilled["days"]}))
 
 
 def day_stage(name: str, day: str) -> Facts:
@@ -105,7 +109,7 @@ def plan(
         progress=LogProgress(),
     )
     facts = told(report)
-    announce(PLAN, facts)
+    announce(PLAN, day, facts)
     return facts
 
 
@@ -122,7 +126,10 @@ def launch_plan(day: str, form: Mapping[str, Any]) -> Facts:
 
 
 def apply(planned: Facts, *, targets: Sequence[str] | None = None) -> Facts:
-    """Warm a plan. Where the current plan still serves, or on a retry, only what is missing.
+    """Warm a plan; a retry warms only what the tries before it left.
+
+    A plan that still serves is warmed again as a whole: what is resident now may run out before
+    the next run, and only writing it again renews its lifetime.
 
     Raises:
         TargetUnavailable: A target was down; its receipts tell what was done.
@@ -130,23 +137,27 @@ def apply(planned: Facts, *, targets: Sequence[str] | None = None) -> Facts:
     from warmup_lib import pipeline
 
     context: Any = get_current_context()
-    waits = planned["decision"] == "wait"
-    if waits:
-        log.info("the current plan still serves: renewing what has left the targets")
+    if planned["decision"] == "wait":
+        log.info("the current plan still serves: it is warmed again to renew its lifetimes")
     report = pipeline.apply(
         task_config(),
         planned["plan_id"],
         targets=targets or None,
-        resume=waits or context["ti"].try_number > 1,
+        resume=context["ti"].try_number > 1,
         progress=LogProgress(),
     )
     facts = told(report)
-    check_targets(facts)
+    check_targets(report.facts)
     return facts
 
 
-def verify(plan_id: str, *, day: str | None = None) -> Facts:
-    """Prove residency and, where `day` has later traffic, measure the hit ratio on it.
+def verify(day: str, plan_id: str, *, later: str | None = None) -> Facts:
+    """Prove residency and, where later traffic is named, measure the hit ratio on it.
+
+    Args:
+        day: The run's log day, under which warmth is announced.
+        plan_id: The plan.
+        later: A day of the lake.
 
     Raises:
         TargetUnavailable: A target was down.
@@ -154,10 +165,11 @@ def verify(plan_id: str, *, day: str | None = None) -> Facts:
     """
     from warmup_lib import pipeline
 
-    facts = told(pipeline.verify(task_config(), plan_id, day=day, progress=LogProgress()))
-    check_targets(facts)
-    check_gates(facts)
-    announce(WARMTH, facts)
+    report = pipeline.verify(task_config(), plan_id, day=later, progress=LogProgress())
+    facts = told(report)
+    check_targets(report.facts)
+    check_gates(report.facts)
+    announce(WARMTH, day, facts)
     return facts
 
 
@@ -168,23 +180,25 @@ def validate(day: str, plan_id: str | None) -> Facts:
         InputDataError: No plan was made before `day`.
     """
     from warmup_lib import pipeline
+    from warmup_lib.airflow.days import plan_before
 
     config = task_config()
-    chosen = plan_id or pipeline.plan_for(config, day)
+    chosen = plan_id or plan_before(config, day)
     later = day if day in pipeline.open_lake(config).days("requests") else None
     if later is None:
         log.info("the lake has no requests of %s: only residency is proven", day)
-    return verify(chosen, day=later)
+    return verify(day, chosen, later=later)
 
 
-def _days(stage: str, days: Sequence[str]) -> Facts:
+def _days(stage: str, day: str, days: Sequence[str]) -> Facts:
     from warmup_lib import pipeline
 
     config = task_config()
-    done = [told(pipeline.day_stage(stage, config, day, LogProgress())) for day in days]
+    done = [told(pipeline.day_stage(stage, config, one, LogProgress())) for one in days]
     return Facts(
         {
             "stage": stage,
+            "day": day,
             "days": list(days),
             "rows_in": sum(f["rows_in"] for f in done),
             "rows_out": sum(f["rows_out"] for f in done),
