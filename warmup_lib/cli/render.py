@@ -1,0 +1,196 @@
+"""What the commands of the main job print on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warmup_lib.cli.common import percent, table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from warmup_lib.stage import StageReport
+
+
+def ingest(console: Console, report: StageReport) -> None:
+    """Print what was read, kept and put aside."""
+    facts = report.facts
+    days = facts["days"]
+    span = f"{days[0]} to {days[-1]}" if days else "no day"
+    console.print(
+        f"read {facts['rows_read']:,} rows in {report.seconds:.1f} s: kept "
+        f"{facts['rows_kept']:,} ({span}), {facts['duplicates']:,} duplicates, "
+        f"{facts['rows_quarantined']:,} quarantined"
+    )
+    _notes(console, report)
+
+
+def plan(console: Console, report: StageReport, built: list[StageReport]) -> None:
+    """Print the decision, the chosen items and what was left out."""
+    facts = report.facts
+    if built:
+        rows = [[r.stage, r.rows_in, r.rows_out, round(r.seconds, 2)] for r in _summed(built)]
+        console.print(table("Stages", "stage", "rows in", "rows out", "seconds", rows=rows))
+    console.print(f"{facts['decision']}: [bold]{facts['plan_id']}[/]", soft_wrap=True)
+    rows = [
+        [layer, count, facts["expected_hits"].get(layer, 0.0), _reasons(facts, layer)]
+        for layer, count in facts["items"].items()
+    ]
+    columns = ("layer", "items", "expected hits a day", "left out")
+    console.print(table("Plan", *columns, rows=rows))
+    _notes(console, report)
+
+
+def _summed(built: list[StageReport]) -> list[StageReport]:
+    """Return one report a stage: the day stages run once a day of the history."""
+    from dataclasses import replace
+
+    by_stage: dict[str, StageReport] = {}
+    for one in built:
+        held = by_stage.get(one.stage)
+        by_stage[one.stage] = (
+            one
+            if held is None
+            else replace(
+                held,
+                rows_in=held.rows_in + one.rows_in,
+                rows_out=held.rows_out + one.rows_out,
+                seconds=held.seconds + one.seconds,
+            )
+        )
+    return list(by_stage.values())
+
+
+def _reasons(facts: dict[str, Any], layer: str) -> str:
+    reasons = facts["left_out"].get(layer, {})
+    return ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
+
+
+def plan_diff(console: Console, facts: dict[str, Any]) -> None:
+    """Print how many items each layer added, kept and dropped."""
+    rows = [
+        [layer, *[_count(counts[k]) for k in ("added", "kept", "dropped")]]
+        for layer, counts in facts["layers"].items()
+    ]
+    console.print(table("Plan diff", "layer", "added", "kept", "dropped", rows=rows))
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list) else int(value)
+
+
+def apply(console: Console, report: StageReport) -> None:
+    """Print completion by layer and target."""
+    facts = report.facts
+    rows = [
+        [
+            layer,
+            target,
+            c["planned"],
+            c["done"],
+            c["already"],
+            c["failed"],
+            percent(c["completion"]),
+        ]
+        for layer, targets in facts["completion"].items()
+        for target, c in targets.items()
+    ]
+    columns = ("layer", "target", "planned", "warmed", "already", "failed", "completion")
+    console.print(table(f"Applied in {facts['seconds']:.1f} s", *columns, rows=rows))
+    for down in facts["unavailable"]:
+        console.print(f"[bold red]down:[/] {down['target']}: {down['reason']}", soft_wrap=True)
+    console.print(f"receipts: {facts['receipts']}", soft_wrap=True)
+    _notes(console, report)
+
+
+def _notes(console: Console, report: StageReport) -> None:
+    for note in report.notes:
+        console.print(f"[dim]note:[/] {note}", soft_wrap=True)
+
+
+def verify(console: Console, report: StageReport) -> None:
+    """Print residency, hit ratios beside their baselines, first-token times and gates."""
+    facts = report.facts
+    completion(console, facts)
+    if "hit_ratio" in facts:
+        hit_ratios(console, facts)
+        tenants(console, facts)
+        first_token(console, facts)
+    gates(console, facts)
+    _notes(console, report)
+
+
+def completion(console: Console, facts: dict[str, Any]) -> None:
+    """Print planned and resident items by layer and target."""
+    rows = [
+        [layer, target, c["planned"], c["resident"], percent(c["completion"])]
+        for layer, targets in facts["completion"].items()
+        for target, c in targets.items()
+    ]
+    rows += [[layer, "none", "", "", "skipped"] for layer in facts["skipped_layers"]]
+    columns = ("layer", "target", "planned", "resident", "completion")
+    console.print(table("Residency, by looking", *columns, rows=rows))
+
+
+def hit_ratios(console: Console, facts: dict[str, Any]) -> None:
+    """Print each layer's hit ratio beside cold, plain Top-K and hindsight of the same size."""
+    rows = []
+    for layer, beside in facts["baselines"].items():
+        ours = facts["hit_ratio"].get(layer)
+        if ours is None:
+            continue
+        best = beside["hindsight"]
+        rows.append(
+            [
+                layer,
+                beside["size"],
+                ours["requests"],
+                percent(beside["cold"]),
+                percent(beside["top_k"]),
+                percent(ours["overall"]),
+                percent(best),
+                percent(ours["overall"] / best) if best else "-",
+            ]
+        )
+    columns = ("layer", "items", "requests", "cold", "plain Top-K", "ours", "hindsight", "of it")
+    console.print(
+        table(
+            f"Hit ratio on {facts['window']}",
+            *columns,
+            rows=rows,
+            note="plain Top-K: the most asked of the plan's last day; hindsight: greedy best set "
+            "of the same size,\nchosen knowing this traffic; on model hosts requests are a "
+            "sample, compared with the whole day",
+        )
+    )
+
+
+def tenants(console: Console, facts: dict[str, Any]) -> None:
+    """Print the hit ratio by tenant and layer."""
+    layers = list(facts["hit_ratio"])
+    names = sorted({t for one in facts["hit_ratio"].values() for t in one["tenants"]})
+    rows = [
+        [tenant, *[percent(facts["hit_ratio"][la]["tenants"].get(tenant)) for la in layers]]
+        for tenant in names
+    ]
+    console.print(table("Hit ratio by tenant", "tenant", *layers, rows=rows))
+
+
+def first_token(console: Console, facts: dict[str, Any]) -> None:
+    """Print first-token percentiles of the requests that were sent both cold and warm."""
+    measured = facts["first_token"]
+    if not measured:
+        return
+    rows = [
+        [name, measured[key]["n"], measured[key]["p50"], measured[key]["p99"]]
+        for name, key in (("cold (fresh salt)", "cold"), ("warm", "warm"))
+    ]
+    title = f"Time to first token on the model host, median {measured['speed_up']:.1f}x"
+    console.print(table(title, "same requests", "n", "P50 ms", "P99 ms", rows=rows))
+
+
+def gates(console: Console, facts: dict[str, Any]) -> None:
+    """Print each gate with its value and whether it holds."""
+    for name, gate in facts["gates"].items():
+        mark = "[green]passed[/]" if gate["passed"] else "[bold red]failed[/]"
+        console.print(f"gate {name}: {gate['value']:.4g} against {gate['threshold']:g}: {mark}")
