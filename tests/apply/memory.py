@@ -149,6 +149,8 @@ class MemoryLayer:
         host = self.target_kind == "host"
         digest = lookup.head_digest if host else lookup.response_digest
         key = self._key(context, lookup.tenant, digest)
+        if host and context.control is not None:
+            key += lookup.request_id
         hit = key in target.held
         kind: MatchKind = "prefix" if host else "exact"
         found = Match(

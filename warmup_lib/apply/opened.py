@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context, PlanItem
+from warmup_lib.layers.base import Context, PlanItem, Vector, Vectors
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.host import ModelHost
 
 _SHOWN = 10
+
+
+class PlanVectors:
+    """The vectors of a plan's texts, read once: each read of the lake reads whole days.
+
+    Args:
+        lake: All vectors of the plan's encoder; asked for what is not the plan's.
+        digests: The plan's texts.
+    """
+
+    def __init__(self, lake: Vectors, digests: Sequence[str]) -> None:
+        self._lake = lake
+        self._digests = digests
+
+    @property
+    def encoder(self) -> str:
+        """Fingerprint of the encoder."""
+        return self._lake.encoder
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._lake.dimension
+
+    @cached_property
+    def _plan(self) -> Mapping[str, Vector]:
+        return self._lake.get(self._digests)
+
+    def get(self, digests: Sequence[str]) -> Mapping[str, Vector]:
+        """Return float32 vectors of length 1; digests without one are absent."""
+        found = {digest: self._plan[digest] for digest in digests if digest in self._plan}
+        others = [digest for digest in digests if digest not in found]
+        return {**found, **self._lake.get(others)} if others else found
 
 
 def read_items(lake: Lake, plan_id: str, layers: Sequence[str] | None = None) -> list[PlanItem]:
@@ -56,5 +90,6 @@ def open_context(
     if len(encoders) > 1:
         raise InputDataError(f"plan {plan_id} mixes encoders: {', '.join(encoders)}")
     hosts = tuple(t for t in targets if isinstance(t, ModelHost))
-    vectors = LakeVectors(lake, encoders[0] if encoders else "")
+    texts = {item.text_digest for item in items if item.encoder and item.text_digest}
+    vectors = PlanVectors(LakeVectors(lake, encoders[0] if encoders else ""), sorted(texts))
     return Context(plan_id, config, keys, vectors, hosts)

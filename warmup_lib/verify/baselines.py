@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from warmup_lib.config import Config
 from warmup_lib.distil import sql
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Demand, Layer, PlanItem, Vector
+from warmup_lib.layers.base import Context, Demand, Layer, PlanItem, Vector
 from warmup_lib.layers.guard import signature
 from warmup_lib.plan.coverage import Group, greedy, served_by
 from warmup_lib.tables import MICRO
@@ -48,27 +48,20 @@ class Coverage:
     Args:
         rows: Rows of `requests` that asked the caches.
         layer: The layer.
-        config: The settings.
+        context: Settings and the plan's encoder.
         vectors: Vectors of texts, for a layer that matches by similarity.
-        encoder: Fingerprint of the encoder.
-        dimension: Length of its vectors.
     """
 
     def __init__(
-        self,
-        rows: pa.Table,
-        layer: Layer,
-        config: Config,
-        vectors: WindowVectors,
-        encoder: str,
-        dimension: int,
+        self, rows: pa.Table, layer: Layer, context: Context, vectors: WindowVectors
     ) -> None:
         self._layer = layer
-        self._config = config
+        self._config = context.config
         self._vectors = vectors
-        self._threshold = config.encoder.threshold
-        self._dimension = dimension
-        self.demand = _demand_of(rows, encoder, dimension)
+        self._threshold = context.config.encoder.threshold
+        encoder = context.vectors.encoder
+        self._dimension = context.vectors.dimension if encoder else 0
+        self.demand = _demand_of(rows, encoder, self._dimension)
         names = ["tenant", "requests", "text", *_DIGESTS]
         self._rows: list[dict[str, Any]] = self.demand.prompts.select(names).to_pylist()
         self._groups = self._by_place() if layer.match == "semantic" else {}
@@ -226,5 +219,8 @@ def _demand_of_day(lake: Lake, day: str, like: Demand) -> Demand | None:
 
 
 def _heated(rows: pa.Table) -> pa.Table:
-    """Add each row's requests of the day as its heat."""
-    return rows.append_column("heat_micro", pc.multiply(rows["requests"], MICRO))
+    """Add as heat the requests that asked the caches."""
+    asked = rows["requests"]
+    if "bypassed" in rows.column_names:
+        asked = pc.subtract(asked, rows["bypassed"])
+    return rows.append_column("heat_micro", pc.multiply(asked, MICRO))

@@ -179,14 +179,7 @@ async def _replay(
     for layer in subject.planned:
         await _replay_layer(subject, layer, window, vectors, measured, down, progress)
         progress(f"compare {layer.name}", 0, 1)
-        coverage = Coverage(
-            window.rows,
-            layer,
-            subject.context.config,
-            vectors,
-            subject.context.vectors.encoder,
-            subject.context.vectors.dimension,
-        )
+        coverage = Coverage(window.rows, layer, subject.context, vectors)
         measured.baselines[layer.name] = compare(
             subject.lake,
             coverage,
@@ -307,6 +300,7 @@ def _window(
 def _encode(config: Config, context: Context) -> Encode:
     """Return what encodes later texts; the encoder is opened at the first one."""
     from warmup_lib.embed.encoder import open_encoder
+    from warmup_lib.embed.texts import encode_texts
 
     def encode(texts: Sequence[str]) -> Any:
         encoder = open_encoder(config)
@@ -315,6 +309,6 @@ def _encode(config: Config, context: Context) -> Encode:
                 f"the plan was made under encoder {context.vectors.encoder}, the settings name "
                 f"{encoder.fingerprint}: verify with the plan's encoder or make a new plan"
             )
-        return encoder.encode(texts)
+        return encode_texts(encoder, texts, config.encoder.batch_size)
 
     return encode

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from warmup_lib.keys import embedding_text
+import numpy as np
+
 from warmup_lib.layers.base import Vector, Vectors
 
-Encode = Callable[[Sequence[str]], Sequence[Vector]]
+Encode = Callable[[Sequence[str]], tuple[Vector, np.ndarray[Any, np.dtype[np.bool_]]]]
+"""Returns vectors as rows, of length 1 or all zero, and which of the texts have one."""
 
 
 class WindowVectors:
-    """Gives every text of a window its vector; nothing is written to the lake.
+    """Gives the texts of a window their vectors; nothing is written to the lake.
 
     Args:
         known: Vectors in the lake.
-        encode: Turns texts into vectors of length 1, under the same encoder.
+        encode: Encodes texts under the same encoder.
     """
 
     def __init__(self, known: Vectors, encode: Encode) -> None:
         self._known = known
         self._encode = encode
-        self._made: dict[str, Vector] = {}
-
-    @property
-    def encoded(self) -> int:
-        """Distinct texts that were encoded."""
-        return len(self._made)
+        self._have: dict[str, Vector | None] = {}
+        self.encoded = 0
 
     def of(self, texts: Mapping[str, str]) -> dict[str, Vector]:
-        """Return the vectors of texts, given by their digest."""
-        found = dict(self._known.get(list(texts)))
-        new = sorted(digest for digest in texts if digest not in found and digest not in self._made)
+        """Return the vectors of texts, given by digest; a text that can have none is absent."""
+        asked = [digest for digest in texts if digest not in self._have]
+        if asked:
+            self._have |= self._known.get(asked)
+        new = sorted(digest for digest in asked if digest not in self._have)
         if new:
-            made = self._encode([embedding_text(texts[digest]) for digest in new])
-            self._made |= dict(zip(new, made, strict=True))
-        return found | {digest: self._made[digest] for digest in texts if digest in self._made}
+            vectors, there = self._encode([texts[digest] for digest in new])
+            self.encoded += len(new)
+            for digest, vector, has_one in zip(new, vectors, there, strict=True):
+                self._have[digest] = vector if has_one else None
+        found = ((digest, self._have[digest]) for digest in texts)
+        return {digest: vector for digest, vector in found if vector is not None}
