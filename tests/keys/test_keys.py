@@ -85,16 +85,13 @@ def test_published_requests(case: dict[str, Any]) -> None:
 def test_the_published_parts_of_a_digest() -> None:
     """The canonical parts that the documentation lists give the published digests."""
     for case in PUBLISHED["requests"]:
-        serving = case["parts"]["serving"]
-        context = independent_digest(
-            "context", *serving, PUBLISHED["template"], *case["parts"]["context"]
-        )
-        assert context == case["identity"]["context"]
-        prompt = case["parts"]["prompt"]
-        assert independent_digest("response", context, prompt) == case["identity"]["response"]
-        head = independent_digest("head", *serving, template, *parts["head"])
-        assert head == case["identity"]["head"]
-        tenant = independent_digest("tenant", serving[0])[:16]
+        parts, identity = case["parts"], case["identity"]
+        common = [*parts["serving"], PUBLISHED["template"]]
+        context = independent_digest("context", *common, *parts["context"])
+        assert context == identity["context"]
+        assert independent_digest("response", context, parts["prompt"]) == identity["response"]
+        assert independent_digest("head", *common, *parts["head"]) == identity["head"]
+        tenant = independent_digest("tenant", parts["serving"][0])[:16]
         assert case["index"].split(":")[2] == tenant
         secret = bytes.fromhex(PUBLISHED["secret_hex"])
         secret_id = hashlib.sha256(b"warmup-secret-id\0" + secret).hexdigest()[:6]
