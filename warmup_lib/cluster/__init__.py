@@ -1,0 +1,1 @@
+"""Cluster: a tenant's prompts in groups that people can read, each named."""
