@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 from tests.apply.handmade import SECRET, fill, items
-from warmup_lib import pipeline, stack
-from warmup_lib.config import Config, warmup_home
+from tests.apply.server import Server
+from warmup_lib import pipeline
+from warmup_lib.config import Config
 from warmup_lib.lake import Lake
 from warmup_lib.stack import StackState
 from warmup_lib.stage import StageReport
@@ -26,34 +26,6 @@ DIMENSION = 64
 EACH = 1000
 ITEMS = 2 * EACH
 IN_FLIGHT = 4 * 25
-
-
-class Server:
-    """A Redis of our own, which may be stopped."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.url = ""
-        self.start()
-
-    def start(self) -> None:
-        state = stack.up(
-            self.home, model_host=False, progress=lambda _: None, artifacts=warmup_home()
-        )
-        assert state.redis is not None
-        self.url = state.redis.url
-
-    def stop(self) -> None:
-        stack.down(self.home)
-
-    def expiries(self) -> dict[str, int]:
-        """Return when each entry will expire: it changes when an entry is written again."""
-        with redis.Redis.from_url(self.url, protocol=2) as client:
-            keys = [key for key in client.scan_iter(count=1000) if b"generation" not in key]
-            pipe = client.pipeline(transaction=False)
-            for key in keys:
-                pipe.pexpiretime(key)
-            return dict(zip([key.decode() for key in keys], pipe.execute(), strict=True))
 
 
 @pytest.fixture
