@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warmup_lib.plan import coverage
+from warmup_lib.plan import neighbours
 from warmup_lib.plan.coverage import Group, Picks, greedy, served_by
 
 THRESHOLD = 0.8
@@ -39,7 +39,7 @@ def choose(group: Group, limit: int) -> Picks:
 
 def adjacency(group: Group) -> np.ndarray:
     vectors = group.vectors.astype(np.float64)
-    near = vectors @ vectors.T >= THRESHOLD - coverage.ROUNDING
+    near = vectors @ vectors.T >= THRESHOLD - neighbours.ROUNDING
     np.fill_diagonal(near, True)
     return near
 
@@ -176,7 +176,7 @@ def test_more_budget_never_covers_less(seed: int) -> None:
 def test_tile_size_does_not_change_the_choice(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
     group = make_group(5, 60)
     whole = choose(group, 10)
-    monkeypatch.setattr(coverage, "TILE", tile)
+    monkeypatch.setattr(neighbours, "TILE", tile)
     cut = choose(group, 10)
     assert cut.rows.tolist() == whole.rows.tolist()
     assert cut.gains.tolist() == whole.gains.tolist()
