@@ -205,6 +205,26 @@ def test_nobody_there() -> None:
         run("redis://127.0.0.1:1", lambda s: s.write([Entry("k", b"secret", 1)]))
 
 
+def test_a_redis_that_hangs_is_given_up() -> None:
+    async def work() -> None:
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        store = RedisStore("cache", f"redis://127.0.0.1:{port}", timeout_s=0.2)
+        try:
+            with pytest.raises(StoreUnavailable, match="no answer in time"):
+                await store.write([Entry("k", b"v", 1)])
+        finally:
+            await store.close()
+            server.close()
+            await server.wait_closed()
+
+    asyncio.run(work())
+
+
 def test_a_host_is_no_redis() -> None:
     with pytest.raises(ConfigError, match="'h' is no Redis"):
         as_store(ModelHost("h", "http://127.0.0.1:1"))

@@ -183,7 +183,7 @@ def _entry(item: PlanItem, answer: str, vector: Vector, context: Context) -> Ent
     key = _item_key(item, context)
     now = time.time()
     fields: dict[str, bytes | str | float] = {
-        "entry_id": key.removeprefix(_index(item.tenant, context) + ":"),
+        "entry_id": ":".join(key.rsplit(":", 2)[1:]),  # what follows the name of the index
         "prompt": item.text or "",
         "response": answer,
         "prompt_vector": raw(vector),

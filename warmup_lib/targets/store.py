@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
     (errors.ReadOnlyError, "it is a read-only replica"),
     (errors.BusyLoadingError, "it is still loading its data"),
     (errors.TimeoutError, "no answer in time"),
+    (TimeoutError, "no answer in time"),
     (errors.ConnectionError, "no connection"),
     (errors.ExecAbortError, "it refuses the write"),
     (OSError, "no connection"),
@@ -116,7 +118,7 @@ class RedisStore:
     Args:
         name: The configured name.
         url: `redis://`, `rediss://` or `unix://`; login and TLS settings in the URL.
-        timeout_s: Longest wait for one answer.
+        timeout_s: Longest wait for one round trip.
         batch: Most entries written, or keys asked for, in one round trip.
 
     Raises:
@@ -128,13 +130,16 @@ class RedisStore:
     def __init__(self, name: str, url: str, *, timeout_s: float = 60.0, batch: int = 64) -> None:
         self.name = name
         self._batch = batch
+        self._timeout_s = timeout_s
         self._search: bool | None = None
         # One immediate reconnect covers a connection that the server closed while idle; waits
-        # between tries belong to the caller. Protocol 2 keeps search replies in one shape.
+        # between tries belong to the caller. Protocol 2 keeps search replies in one shape. The
+        # client's own time limit is set anew for each reply of a pipeline, which takes a third of
+        # the time that writing takes; ours is one for the whole round trip.
         self._redis: Any = aio.from_url(
             url,
             protocol=2,
-            socket_timeout=timeout_s,
+            socket_timeout=None,
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             retry=Retry(NoBackoff(), 1),
         )
@@ -145,12 +150,12 @@ class RedisStore:
 
     async def epoch(self) -> str:
         """Return the server's run id, which is drawn at every start."""
-        with self._answering():
+        async with self._answering():
             return str((await self._redis.info("server"))["run_id"])
 
     async def facts(self) -> StoreFacts:
         """Return version, abilities and memory."""
-        with self._answering():
+        async with self._answering():
             info = await self._redis.info()
         return StoreFacts(
             version=str(info["redis_version"]),
@@ -163,7 +168,7 @@ class RedisStore:
     async def has_search(self) -> bool:
         """Return whether the search module answers; asked once."""
         if self._search is None:
-            with self._answering():
+            async with self._answering():
                 try:
                     await self._redis.execute_command("FT._LIST")
                     self._search = True
@@ -179,12 +184,12 @@ class RedisStore:
 
     async def set_generation(self, plan_id: str) -> None:
         """Record the plan that owns this store from now on."""
-        with self._answering():
+        async with self._answering():
             await self._redis.set(GENERATION_KEY, plan_id, ex=GENERATION_TTL_S)
 
     async def generation(self) -> str | None:
         """Return the plan that owns this store; None: no plan was applied for a month."""
-        with self._answering():
+        async with self._answering():
             value = await self._redis.get(GENERATION_KEY)
         return None if value is None else value.decode()
 
@@ -255,7 +260,7 @@ class RedisStore:
         schema += ["TYPE", "FLOAT32", "DIM", str(dimension), "DISTANCE_METRIC", "COSINE"]
         schema += ["context", "TAG"]
         create = ["FT.CREATE", name, "ON", "HASH", "PREFIX", "1", name, "SCHEMA", *schema]
-        with self._answering():
+        async with self._answering():
             try:
                 await self._redis.execute_command(*create)
             except errors.ResponseError as error:
@@ -279,7 +284,7 @@ class RedisStore:
             query = f"(@context:{{{ask.context}}})=>[KNN {count} @prompt_vector $v AS distance]"
             commands.append(["FT.SEARCH", ask.index, query, "PARAMS", "2", "v", ask.vector, *tail])
         replies = await self._each(commands)
-        with self._answering():
+        async with self._answering():
             return [_near(r, ask.index) for r, ask in zip(replies, asks, strict=True)]
 
     # -- helpers ---------------------------------------------------------------------------------
@@ -293,7 +298,7 @@ class RedisStore:
 
     async def _round(self, commands: Sequence[Command], transaction: bool) -> list[Any]:
         """Run commands in one round trip; a reply is an exception where its command failed."""
-        with self._answering():
+        async with self._answering():
             async with self._redis.pipeline(transaction=transaction) as pipe:
                 for command in commands:
                     pipe.execute_command(*command)
@@ -303,10 +308,11 @@ class RedisStore:
                     raise reply
         return replies
 
-    @contextmanager
-    def _answering(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def _answering(self) -> AsyncIterator[None]:
         try:
-            yield
+            async with asyncio.timeout(self._timeout_s):
+                yield
         except (errors.RedisError, OSError) as error:
             raise StoreUnavailable(self.name, _refusal(error) or _short(error)) from None
 
