@@ -31,12 +31,12 @@ from samples.shipped import Shipped
 @click.option("--seed", type=int, default=SEED, show_default=True)
 @click.option("--days", type=click.IntRange(2), default=DAYS, show_default=True)
 @click.option("--scale", type=click.FloatRange(0, min_open=True), default=1.0, show_default=True)
-def main(
-    out: Path, source: str, data: Path | None, seed: int, days: int, scale: float
-) -> None:
+def main(out: Path, source: str, data: Path | None, seed: int, days: int, scale: float) -> None:
     """Write a composed request log of DAYS days to OUT, with documents and a manifest."""
     if source == "folder" and data is None:
-        raise click.UsageError("--source folder needs --data DIR, or WARMUP_DATA to name the folder")
+        raise click.UsageError(
+            "--source folder needs --data DIR, or WARMUP_DATA to name the folder"
+        )
     texts = Folder(data) if source == "folder" and data else Shipped()
     manifest = generate(out, texts, seed=seed, days=days, scale=scale)
     click.echo(json.dumps({"composed": True, "out": str(out), **manifest["counts"]}))

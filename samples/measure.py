@@ -1,7 +1,8 @@
 """Measures, on the real data sets, the figures that `samples.parameters` freezes.
 
-Run `python -m samples.measure [FOLDER]` (default: the folder named by WARMUP_DATA). It prints one
-JSON object; `samples/README.md` holds the printed figures and says what each is used for.
+Run `python -m samples.measure` with WARMUP_DATA naming the folder, or with the folder of a written
+log as argument for the skew of that log. It prints one JSON object; `samples/README.md` holds the
+printed figures and says what each is used for.
 """
 
 from __future__ import annotations
@@ -112,18 +113,16 @@ def berlin(path: Path) -> dict[str, Any]:
         "once": float(((counts == 1).sum(0) / (counts > 0).sum(0)).mean()),
     }
     new = [
-        float(
-            (counts[:, :m].sum(1) == 0)[np.argsort(-counts[:, m], kind="stable")[:100]].mean()
-        )
+        float((counts[:, :m].sum(1) == 0)[np.argsort(-counts[:, m], kind="stable")[:100]].mean())
         for m in range(12, months)
     ]
     drift = {days: _fit_drift(apart, days) for days in (1, 2, 3, 5, 7, 10, 14, 20, 30, 46)}
     return {
         "month": {k: round(v, 4) for k, v in seen.items()},
         "pair_ratio_by_months_apart": _rounded(apart, 3),
-        "drift_by_days": {d: dict(zip(("rmse", "fast", "per_year"), f)) for d, f in drift.items()},
+        "drift_by_days": drift,
         "new_in_top100_a_month": round(float(np.mean(new)), 3),
-        "zipf_fit": _fit_zipf(seen, fast=drift[7][1], days=7.0),
+        "zipf_fit": _fit_zipf(seen, fast=drift[7]["fast"], days=7.0),
     }
 
 
@@ -141,27 +140,28 @@ def _monthly(path: Path) -> Array:
     return out
 
 
-def _fit_drift(apart: list[float], days: float) -> tuple[float, float, float]:
-    """Fit fast variance (e-folding in `days`) and slow variance a year; return rmse and both."""
+def _fit_drift(apart: list[float], days: float) -> dict[str, float]:
+    """Fit the log pair ratio: a part that forgets in `days`, and a steady loss a year."""
     from scipy.optimize import least_squares
 
-    offset = np.arange(-30, 31)
-    weight = (31 - np.abs(offset)) / (31.0**2)
+    offset = np.arange(-30.0, 31.0)
+    weight = (31 - np.abs(offset)) / 31.0**2
 
-    def log_ratio(params: Array) -> Array:
-        fast, slow = np.exp(params)
+    def log_ratio(logs: Array) -> Array:
+        fast, slow = np.exp(logs)
 
         def met(distance: Array) -> float:
             d = np.abs(distance)
             log = -fast * (1 - np.exp(-d / days)) - slow * d / 365
             return float((np.exp(log) * weight).sum())
 
-        base = met(offset.astype(float))
+        base = met(offset)
         return np.log([met(offset + 30.4 * k) / base for k in range(1, len(apart) + 1)])
 
     fit = least_squares(lambda p: log_ratio(p) - np.log(apart), np.log([0.6, 0.5]))
+    fast, slow = np.exp(fit.x)
     rmse = float(np.sqrt(np.mean(fit.fun**2)))
-    return round(rmse, 4), *(round(float(v), 3) for v in np.exp(fit.x))
+    return {"rmse": round(rmse, 4), "fast": round(fast, 3), "per_year": round(slow, 3)}
 
 
 def _fit_zipf(seen: dict[str, float], fast: float, days: float) -> list[dict[str, float]]:
@@ -215,6 +215,11 @@ def _month(
         ranked[np.argsort(-walk.score)] = weights
         counts += rng.multinomial(visits // 30, ranked)
         walk.step()
+    return _skew(counts)
+
+
+def _skew(counts: Array) -> Array:
+    """Return pair probability, distinct, top-10 and top-100 share, share of terms seen once."""
     n, top = counts.sum(), np.sort(counts)[::-1]
     pair = (counts * (counts - 1)).sum() / (n * (n - 1))
     once = (counts == 1).sum() / (counts > 0).sum()
@@ -241,6 +246,28 @@ def banking77(path: Path) -> dict[str, Any]:
     }
 
 
+def written(folder: Path, visits: int = 1041) -> dict[str, list[float]]:
+    """Measure on a written log what `berlin` measures: skew of as many texts as a month's visits.
+
+    Args:
+        folder: where a log was written; single-turn texts, case folded, a tenant at a time.
+        visits: texts drawn a tenant, twenty times.
+    """
+    asked: dict[str, list[str]] = {}
+    for path in sorted(folder.glob("requests-*.jsonl.gz")):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            for row in map(json.loads, file):
+                if row.get("session_id") and not row["messages"]:
+                    asked.setdefault(row["tenant"], []).append(row["prompt"].casefold())
+    rng = np.random.default_rng(7)
+    out = {}
+    for tenant, found in sorted(asked.items()):
+        drawn = [rng.choice(len(found), visits, replace=False) for _ in range(20)]
+        counts = [np.array(list(Counter(found[i] for i in d).values()), float) for d in drawn]
+        out[tenant] = _rounded(np.mean([_skew(c) for c in counts], axis=0), 4)
+    return out
+
+
 def _top(counts: Array, n: int) -> float:
     return float((np.sort(counts, axis=0)[::-1][:n].sum(0) / counts.sum(0)).mean())
 
@@ -251,7 +278,10 @@ def _rounded(values: Iterable[float], digits: int) -> list[float]:
 
 def main() -> None:
     """Print every measured figure as one JSON object."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("WARMUP_DATA", ""))
+    if len(sys.argv) > 1:
+        print(json.dumps(written(Path(sys.argv[1])), indent=1))
+        return
+    folder = Path(os.environ["WARMUP_DATA"])
     figures = {
         "servegen": servegen(folder / "servegen" / "m-large_windows.tsv.gz"),
         "berlin_search": berlin(folder / "berlin_search" / "searchterms_2019-02_2020-12.tsv"),

@@ -106,8 +106,9 @@ ZIPF_EXPONENT = 0.78
 POOL = 6_000
 """Skew of prompt popularity and prompts a tenant. Measured on the Berlin search terms
 (berlinonline/berlin_dataportal_searchterms, visits): months simulated under drift against the
-observed pair probability, distinct terms and top-10, top-100 and once-only shares. The fit is a
-ridge from (0.70, 3,000) to (0.85, 25,000); this pair gives some 20,000 distinct prompts."""
+observed pair probability, distinct terms and top-10, top-100 and once-only shares fit best on a
+ridge from (0.70, 3,000) to (0.85, 25,000). The exponent is the one at which what is written, the
+ways of writing below included, shows the figures of a Berlin month."""
 
 DRIFT_DAYS = 7.0
 DRIFT_KEPT = 0.83

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 def zipf(exponent: float, size: int) -> Array:
     """Return the Zipf weights of ranks 1 to `size`, summing to one."""
-    weights: Array = np.arange(1, size + 1, dtype=np.float64) ** -exponent
-    return weights / weights.sum()
+    weights = np.arange(1, size + 1, dtype=np.float64) ** -exponent
+    shares: Array = weights / weights.sum()
+    return shares
 
 
 class Walk:
@@ -36,7 +37,8 @@ class Walk:
     @property
     def score(self) -> Array:
         """Today's scores; a higher one is more popular."""
-        return self._stays + self._moves
+        score: Array = self._stays + self._moves
+        return score
 
     def step(self) -> None:
         """Go on to the next day."""

@@ -17,9 +17,9 @@ from samples.sessions import Turn, pick_region, revision
 from samples.writing import tokens
 
 if TYPE_CHECKING:
-    from samples.texts import Tenant
-
     import numpy as np
+
+    from samples.texts import Tenant
 
 _START = datetime.combine(p.FIRST_DAY, time(), UTC)
 _MESSAGE_TOKENS = 5
@@ -109,7 +109,9 @@ class Gateway:
         hit = cached and self._answer_cached(turn, head)
         if luck < p.RATE_LIMITED + p.FAILED:
             return _failed(429 if luck < p.RATE_LIMITED else 500, prompt_tokens, queue)
-        answer_tokens = min(tokens(turn.answer, turn.prompt.locale), turn.tenant.params["max_tokens"])
+        answer_tokens = min(
+            tokens(turn.answer, turn.prompt.locale), turn.tenant.params["max_tokens"]
+        )
         row: dict[str, Any] = {
             "response": None if self._rng.random() < p.NO_ANSWER_LOGGED else turn.answer,
             "status": 200,

@@ -43,7 +43,7 @@ class Turn:
     Attributes:
         at_ms: milliseconds since the log's start.
         history: earlier turns of the session, question and answer.
-        personal: kind of personal-looking data in the text, if any.
+        personal: kind of personal-looking data in the text or the history, if any.
     """
 
     at_ms: int
@@ -114,8 +114,8 @@ def _first(
     day = opening.at_ms // DAY_MS + 1
     arm = _arm(tenant, user, day)
     text, personal = written(prompt, rng), None
-    if not prompt.button and rng.random() < p.PERSONAL * 1.3:
-        # a third more than the share, because buttons and follow-up turns carry none
+    if not prompt.button and rng.random() < p.PERSONAL * 1.25:
+        # a quarter more than the share, because buttons carry none
         personal = KINDS[weighted(_KIND_SHARES.get(tenant.name, _OTHER_KINDS), rng)]
         text = revealing(text, prompt.locale, personal, rng)
     return Turn(
@@ -138,7 +138,7 @@ def _following(turn: Turn, rng: np.random.Generator) -> Iterator[Turn]:
     while left and rng.random() < p.FOLLOW_UP:
         question, answer = left.pop(0 if rng.random() < 0.65 else -1)
         gap = math.exp(math.log(45_000) + 0.7 * rng.standard_normal())
-        later = replace(turn, at_ms=turn.at_ms + int(gap), personal=None)
+        later = replace(turn, at_ms=turn.at_ms + int(gap))
         later = replace(
             later,
             text=question,

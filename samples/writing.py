@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from samples.pool import Prompt
 
-_MARKS = ".?!。？！"
+_MARKS = ".?!\u3002\uff1f\uff01"
+"""Final marks, the full-width ones of Chinese and Japanese included."""
 _WIDE = re.compile("[\u2e80-\U0010ffff]")
 _NO_CASE = ("zh", "ja", "ar")
 
