@@ -57,7 +57,11 @@ class PlanItem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What happened to one item on one target (see the `receipts` table)."""
+    """What happened to one item on one target (see the `receipts` table).
+
+    `failed` concerns the item, `skipped` says that this target can't have it, such as a head of a
+    model that the host does not serve.
+    """
 
     item_id: str
     status: Status
@@ -99,7 +103,11 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Match:
-    """What an application would find for one request in one layer."""
+    """What an application would find for one request in one layer.
+
+    A hit says that an entry serves the request, whoever wrote it; `item_id` says which plan item
+    it is, and is None for an entry that no plan wrote.
+    """
 
     request_id: str
     hit: bool

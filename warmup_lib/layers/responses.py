@@ -119,39 +119,40 @@ class Responses:
         """Find by identity; else a similar question with an equal context, past the guard."""
         store = as_store(target)
         keys = [_lookup_key(lookup, context) for lookup in lookups]
-        matches: dict[str, Match] = {}
-        for lookup, entry in zip(
-            lookups, await store.read(keys, ("response", "metadata")), strict=True
-        ):
-            if entry is not None:
-                matches[lookup.request_id] = _match(lookup, entry, "exact", None)
+        entries = await store.read(keys, ("response", "metadata"))
+        similar: dict[int, Near] = {}
         if await store.has_search():
-            rest = [lookup for lookup in lookups if lookup.request_id not in matches]
-            matches |= await _similar(rest, store, context)
+            rest = [n for n, entry in enumerate(entries) if entry is None]
+            found = await _similar([lookups[n] for n in rest], store, context)
+            similar = {n: near for n, near in zip(rest, found, strict=True) if near is not None}
         return [
-            matches.get(lookup.request_id, Match(lookup.request_id, False)) for lookup in lookups
+            _match(lookup, entry, "exact", None)
+            if entry is not None
+            else _match(lookup, similar[n].fields, "semantic", similar[n].similarity)
+            if n in similar
+            else Match(lookup.request_id, False)
+            for n, (lookup, entry) in enumerate(zip(lookups, entries, strict=True))
         ]
 
 
 async def _similar(
     lookups: Sequence[Lookup], store: RedisStore, context: Context
-) -> dict[str, Match]:
-    unknown = [lookup.text_digest for lookup in lookups if lookup.vector is None]
-    vectors = context.vectors.get(unknown)
-    asked: list[Lookup] = []
+) -> list[Near | None]:
+    """Return for each request the entry that may answer it; None: none, or it has no vector."""
+    vectors = context.vectors.get([one.text_digest for one in lookups if one.vector is None])
     asks: list[Ask] = []
-    for lookup in lookups:
-        vector = lookup.vector if lookup.vector is not None else vectors.get(lookup.text_digest)
+    asked: list[int] = []
+    for n, one in enumerate(lookups):
+        vector = one.vector if one.vector is not None else vectors.get(one.text_digest)
         if vector is not None:
-            asked.append(lookup)
-            asks.append(Ask(_index(lookup.tenant, context), lookup.context_digest, raw(vector)))
+            asks.append(Ask(_index(one.tenant, context), one.context_digest, raw(vector)))
+            asked.append(n)
     found = await store.nearest(asks, NEIGHBOURS, ("response", "prompt", "metadata"))
     threshold = context.config.encoder.threshold - ROUNDING
-    matches = {}
-    for lookup, near in zip(asked, found, strict=True):
-        if (best := _first_compatible(lookup, near, threshold)) is not None:
-            matches[lookup.request_id] = _match(lookup, best.fields, "semantic", best.similarity)
-    return matches
+    chosen: list[Near | None] = [None] * len(lookups)
+    for n, near in zip(asked, found, strict=True):
+        chosen[n] = _first_compatible(lookups[n], near, threshold)
+    return chosen
 
 
 def _first_compatible(lookup: Lookup, near: Sequence[Near], threshold: float) -> Near | None:
