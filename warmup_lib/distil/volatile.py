@@ -26,7 +26,7 @@ _WEEKDAY = (
     r"|viernes|sábado|domingo|(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?)"
 )
 _NTH = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
-_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\b\.?)?"
+_TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\b)?"
 _VOLATILE = re.compile(
     "|".join(
         (

@@ -35,16 +35,7 @@ class SentenceTransformerEncoder:
     """
 
     def __init__(self, name: str, batch_size: int) -> None:
-        from sentence_transformers import SentenceTransformer
-
-        try:
-            with _quiet():
-                self._model: Any = SentenceTransformer(_place(name))
-        except (OSError, ValueError, KeyError) as error:
-            raise ConfigError(
-                f"the encoder '{name}' can't be opened ({type(error).__name__}): give a folder "
-                "that sentence-transformers saved, or a model name while the hub can be reached"
-            ) from None
+        self._model = _open(name)
         self._name = PurePath(name).name
         self._batch_size = batch_size
         # Taken before the weights are made smaller, so that every machine names them the same.
@@ -97,6 +88,23 @@ class SentenceTransformerEncoder:
         vectors: Floats = tensor.float().cpu().numpy()
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors
+
+
+def _open(name: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    place = _place(name)
+    # What is on this machine is used as it is: the hub is asked only for what is not.
+    for local in (True, False):
+        try:
+            with _quiet():
+                return SentenceTransformer(place, local_files_only=local)
+        except (OSError, ValueError, KeyError) as error:
+            failed = type(error).__name__
+    raise ConfigError(
+        f"the encoder '{name}' can't be opened ({failed}): give a folder that "
+        "sentence-transformers saved, or a model name while the hub can be reached"
+    )
 
 
 def _place(name: str) -> str:

@@ -1,0 +1,79 @@
+"""Which heads are new each time."""
+
+from __future__ import annotations
+
+import pytest
+
+from warmup_lib.distil.volatile import MIN_VARIANTS, blank, volatile
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-03-14",
+        "2026-03-14T10:20:30Z",
+        "2026-03-14 10:20:30.123+01:00",
+        "14.03.2026",
+        "3/14/26",
+        "March 14, 2026",
+        "14 March 2026",
+        "14. März 2026",
+        "14 de marzo de 2026",
+        "2026年3月14日",
+        "Saturday",
+        "Samstag",
+        "星期六",
+        "土曜日",
+        "10:20",
+        "10:20:30 am",
+        "10時20分",
+        "6f1c0b1e-5a5e-4f0b-9c3e-1d2a3b4c5d6e",
+        "chatcmpl-9aBcD3fGh1Jk",
+        "req_8f3a2b1c9d",
+        "01HV3ZK8Q2N4R6T8W0Y2",
+        "9e107d9d372bb6826bd81d3542a419d6",
+        "1773482400",
+        "4711081500",
+    ],
+)
+def test_moments_and_ids_are_blanked(text: str) -> None:
+    assert blank(f"Now: {text}.") == "Now: \N{WHITE SQUARE}."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Answer in at most 50 words.",
+        "Use model v2 of the policy, section 4.1.",
+        "You are an assistant of Acme Bank.",
+        "Fees are 1.50 EUR per transfer over 1000 EUR.",
+        "internationalization",
+        "covid-19 rules",
+    ],
+)
+def test_what_a_prompt_says_is_kept(text: str) -> None:
+    assert blank(text) == text
+
+
+def head(digest: str, prompt: str, tenant: str = "acme") -> tuple[str, str, str, str]:
+    return tenant, digest, prompt, ""
+
+
+def test_three_heads_that_differ_in_a_moment_are_volatile() -> None:
+    heads = [head(f"d{i}", f"You help. The time is 10:{i:02}.") for i in range(MIN_VARIANTS)]
+    others = [head("e1", "You help. Be brief."), head("e2", "You help. Be kind.")]
+    assert volatile([*heads, *others]) == {"d0", "d1", "d2"}
+
+
+def test_two_are_not_enough_and_tenants_are_kept_apart() -> None:
+    heads = [head(f"d{i}", f"It is 10:{i:02}.") for i in range(2)]
+    assert volatile([*heads, head("d2", "It is 10:30.", tenant="zeta")]) == set()
+
+
+def test_versions_of_a_prompt_are_not_volatile() -> None:
+    assert volatile([head(f"d{n}", f"Answer in {n} words.") for n in (20, 50, 80)]) == set()
+
+
+def test_a_moment_in_the_tools_counts_too() -> None:
+    tools = [f'[{{"name":"f","description":"as of 2026-03-{d}"}}]' for d in (12, 13, 14)]
+    assert volatile([("acme", t, "Help.", t) for t in tools]) == set(tools)
