@@ -22,6 +22,8 @@ from warmup_lib.stage import Progress as Shown
 from warmup_lib.stage import silent
 
 ERR = Console(stderr=True, highlight=False)
+_PIPED_WIDTH = 160
+_LONGEST_CELL = 64
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Call:
         if self.as_json:
             click.echo(json.dumps(facts, ensure_ascii=False, default=str))
         else:
-            show(Console(highlight=False))
+            show(Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH))
 
     @contextmanager
     def progress(self) -> Iterator[Shown]:
@@ -97,7 +99,7 @@ def table(title: str, *columns: str, rows: list[list[Any]], note: str | None = N
     shown = Table(title=title, title_justify="left", caption=note, caption_justify="left")
     for index, name in enumerate(columns):
         numeric = all(isinstance(r[index], int | float) or r[index] in ("", "-") for r in rows)
-        shown.add_column(name, justify="right" if numeric and rows else "left")
+        shown.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
     for row in rows:
         shown.add_row(*[_cell(v) for v in row])
     return shown
@@ -110,7 +112,8 @@ def _cell(value: Any) -> str:
         return f"{value:,.3f}" if abs(value) < 10 else f"{value:,.1f}"
     if isinstance(value, int):
         return f"{value:,}"
-    return str(value)
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
 
 
 def percent(value: float | None) -> str:

@@ -78,7 +78,7 @@ def demo(call: Call, log: str, folder: Path, scale: float) -> None:
     run = Run(place, config, source)
     with call.progress() as progress:
         facts = _run(run, log, scale, progress)
-    call.answer(facts, lambda console: _show(console, run, facts))
+    call.answer(facts, lambda console: _show(console, facts))
     if not all(gate["passed"] for gate in facts["verify"]["gates"].values()):
         raise GateFailed("a gate failed: see the table above")
 
@@ -139,6 +139,7 @@ def _compose(run: Run, log: str, scale: float) -> list[Path]:
     """Write the log where it is not there yet; return its files, oldest first."""
     try:
         from samples.folder import Folder
+
         from samples.generate import generate
         from samples.shipped import Shipped
     except ImportError:
@@ -170,7 +171,7 @@ def _draw(run: Run, plan_id: str, later: str, verified: StageReport) -> Path:
     return picture
 
 
-def _show(console: Console, run: Run, facts: dict[str, Any]) -> None:
+def _show(console: Console, facts: dict[str, Any]) -> None:
     console.print(
         "\nThe log is [bold]composed[/]: arrivals, shares and popularity follow measured "
         "figures,\ntexts and latencies are made (samples/README.md). What is measured here is "
