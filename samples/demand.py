@@ -86,6 +86,7 @@ class Demand:
         self._born = np.where(born < days, born, 0)
         self._gone = gone + 1
         self._weights = zipf(p.ZIPF_EXPONENT, size)
+        self._noise = np.exp(p.DAY_NOISE * rng.standard_normal(days) - p.DAY_NOISE**2 / 2)
 
     def openings(self, per_day: float, bursts: Sequence[Incident]) -> list[Opening]:
         """Return the openings in the order of time.
@@ -98,11 +99,10 @@ class Demand:
         affected = [self._affected(burst) for burst in bursts]
         out: list[Opening] = []
         for day in range(self._days):
-            noise = np.exp(p.DAY_NOISE * self._rng.standard_normal() - p.DAY_NOISE**2 / 2)
             popularity = self._popularity(day)
             for hour in range(day * 24, day * 24 + 24):
                 local, weekday = self._clock(hour)
-                expected = rate * noise * p.WEEKDAYS[weekday] * self._shape.hours[local]
+                expected = rate * self._noise[day] * p.WEEKDAYS[weekday] * self._shape.hours[local]
                 out += self._hour(hour, expected, popularity * self._season(local, weekday))
                 for burst, items in zip(bursts, affected, strict=True):
                     extra = expected * _burst(burst, hour)
