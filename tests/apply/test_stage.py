@@ -159,8 +159,8 @@ def test_resume_warms_what_was_evicted_and_nothing_else(lake: Lake) -> None:
     target, layer = MemoryTarget("a"), MemoryLayer("embeddings")
     go(lake, [layer], [target])
     layer.warmed.clear()
-    for key in list(target.held)[:3]:
-        del target.held[key]
+    for item in ITEMS[:3]:
+        del target.held[f"acme:embeddings:{item.key_digest}"]
     report = go(lake, [layer], [target], resume=True)
     assert sorted(layer.warmed) == sorted(item.item_id for item in ITEMS[:3])
     assert (report.facts["warmed"], report.facts["kept"]) == (3, 27)

@@ -32,7 +32,8 @@ from warmup_lib.layers.base import item_id
 from warmup_lib.layers.registry import LAYERS
 from warmup_lib.stack import StackState
 from warmup_lib.targets.open import close_all, open_targets
-from warmup_lib.verify.stage import Subject, verify
+from warmup_lib.verify.measuring import Subject
+from warmup_lib.verify.stage import verify
 from warmup_lib.verify.window import from_lake
 
 pytestmark = pytest.mark.stack

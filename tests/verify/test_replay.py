@@ -110,7 +110,15 @@ def hosts(
 ) -> Any:
     heads = {f"{head:032x}" for head in heads}
     return asyncio.run(
-        on_hosts(layer, targets, rows, context(**options), heads, planned, lambda *_: None)
+        on_hosts(
+            layer,
+            targets,
+            rows,
+            context(**options),
+            heads,
+            {target.name: planned for target in targets},
+            lambda *_: None,
+        )
     )
 
 

@@ -25,7 +25,8 @@ from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.registry import LAYERS
 from warmup_lib.stage import StageReport
-from warmup_lib.verify.stage import Subject, run, verify
+from warmup_lib.verify.measuring import Subject
+from warmup_lib.verify.stage import run, verify
 from warmup_lib.verify.window import Window, from_lake
 
 ANSWERS = [plan_item("responses", n) for n in range(1, 5)]

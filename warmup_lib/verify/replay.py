@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +93,7 @@ async def on_hosts(
     requests: pa.Table,
     context: Context,
     heads: Collection[str],
-    planned: Collection[str],
+    resident: Mapping[str, Collection[str]],
     progress: Progress,
 ) -> Replayed:
     """Send a stratified sample to the hosts, one request at a time, some of them also cold.
@@ -108,8 +108,8 @@ async def on_hosts(
         requests: Rows of `requests`.
         context: What the layer needs.
         heads: Digests of the planned heads.
-        planned: Item ids of the plan; a hit on anything else, such as a head that the sample
-            itself made warm, is not its merit.
+        resident: Item ids of the plan that were proven warm, by target. A hit on anything else
+            is not its merit: the probe, or the sample itself, made that head warm.
         progress: Told how many requests are done.
 
     Raises:
@@ -136,7 +136,8 @@ async def on_hosts(
             result.unserved += 1
             continue
         target, match = warm
-        _collect(result, layer, target, take(sample, [number]), [match], planned)
+        ours = resident.get(target.name, ())
+        _collect(result, layer, target, take(sample, [number]), [match], ours)
         result.lost += lookup.head_digest in heads and not match.hit
         if cold is not None:
             result.rows[-1]["cold_ttft_ms"] = cold[1].ttft_ms

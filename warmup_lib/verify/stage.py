@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,18 +12,15 @@ import pyarrow as pa
 from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.receipts import latest
 from warmup_lib.config import Config
-from warmup_lib.errors import InputDataError, TargetUnavailable
+from warmup_lib.errors import InputDataError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context, Layer, PlanItem
+from warmup_lib.layers.base import Context
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import HITS
-from warmup_lib.targets.base import Target
 from warmup_lib.verify import measures
-from warmup_lib.verify.baselines import Coverage, compare
-from warmup_lib.verify.replay import Replayed, on_hosts, on_store
+from warmup_lib.verify.measuring import Measured, Measuring, Subject
 from warmup_lib.verify.residency import Residency, completion, prove_all
-from warmup_lib.verify.vectors import WindowVectors
 from warmup_lib.verify.window import Window, from_lake, from_rows
 
 if TYPE_CHECKING:
@@ -71,62 +67,6 @@ async def run(
         await close_all(targets)
 
 
-@dataclass(frozen=True)
-class Subject:
-    """What is verified, and where.
-
-    Attributes:
-        lake: The lake.
-        items: The plan's items.
-        plan_day: The plan's last log day, ISO date.
-        layers: All layers, in order.
-        targets: The opened targets.
-        context: What the layers need.
-    """
-
-    lake: Lake
-    items: Sequence[PlanItem]
-    plan_day: str
-    layers: Sequence[Layer]
-    targets: Sequence[Target]
-    context: Context
-
-    def of(self, layer: Layer) -> list[PlanItem]:
-        """Return the items of a layer."""
-        return [item for item in self.items if item.layer == layer.name]
-
-    def homes(self, layer: Layer) -> list[Target]:
-        """Return the targets that can hold a layer."""
-        return [target for target in self.targets if target.kind == layer.target_kind]
-
-    @property
-    def planned(self) -> list[Layer]:
-        """The layers of which the plan holds items."""
-        return [layer for layer in self.layers if self.of(layer)]
-
-
-@dataclass
-class _Measured:
-    """What replaying a window gave, over all layers and targets."""
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    baselines: dict[str, Any] = field(default_factory=dict)
-    down: dict[str, str] = field(default_factory=dict)
-    asked: int = 0
-    control: int = 0
-    others: int = 0
-    unserved: int = 0
-    lost: int = 0
-
-    def add(self, part: Replayed) -> None:
-        self.rows += part.rows
-        self.asked += part.control_asked
-        self.control += part.control_hits
-        self.others += part.others
-        self.unserved += part.unserved
-        self.lost += part.lost
-
-
 async def verify(
     subject: Subject, window: Window | None, encode: Encode, progress: Progress = silent
 ) -> StageReport:
@@ -148,8 +88,7 @@ async def verify(
     facts: dict[str, Any] = {"plan_id": context.plan_id, "completion": complete}
     measured = None
     if window is not None:
-        measured = await _replay(subject, window, encode, down, progress)
-        down |= measured.down
+        measured = await Measuring(subject, window, encode, proven, down, progress).run()
         table = pa.Table.from_pylist(measured.rows, schema=HITS.schema)
         partition = {"plan_id": context.plan_id, "window": window.name}
         lake.replace("hits", partition, table)
@@ -169,58 +108,7 @@ async def verify(
     )
 
 
-async def _replay(
-    subject: Subject, window: Window, encode: Encode, down: dict[str, str], progress: Progress
-) -> _Measured:
-    measured = _Measured()
-    vectors = WindowVectors(subject.context.vectors, encode)
-    if not window.rows.num_rows:
-        return measured
-    for layer in subject.planned:
-        await _replay_layer(subject, layer, window, vectors, measured, down, progress)
-        progress(f"compare {layer.name}", 0, 1)
-        coverage = Coverage(window.rows, layer, subject.context, vectors)
-        measured.baselines[layer.name] = compare(
-            subject.lake,
-            coverage,
-            layer,
-            subject.of(layer),
-            subject.plan_day,
-            subject.context.config,
-        )
-        progress(f"compare {layer.name}", 1, 1)
-    return measured
-
-
-async def _replay_layer(
-    subject: Subject,
-    layer: Layer,
-    window: Window,
-    vectors: WindowVectors,
-    measured: _Measured,
-    down: dict[str, str],
-    progress: Progress,
-) -> None:
-    items = subject.of(layer)
-    planned = {item.item_id for item in items}
-    homes = [t for t in subject.homes(layer) if t.name not in down | measured.down]
-    context = subject.context
-    try:
-        if layer.target_kind == "host" and homes:
-            heads = {item.key_digest for item in items}
-            measured.add(
-                await on_hosts(layer, homes, window.rows, context, heads, planned, progress)
-            )
-            return
-        for target in homes:
-            measured.add(
-                await on_store(layer, target, window.rows, context, vectors, planned, progress)
-            )
-    except TargetUnavailable as error:
-        measured.down[error.target] = error.reason
-
-
-def _window_facts(window: Window, measured: _Measured) -> dict[str, Any]:
+def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
     ratios = measures.hit_ratios(measured.rows)
     baselines = {
         layer: {
@@ -250,7 +138,7 @@ def _window_facts(window: Window, measured: _Measured) -> dict[str, Any]:
 
 
 def _notes(
-    facts: dict[str, Any], window: Window | None, measured: _Measured | None, plan_day: str
+    facts: dict[str, Any], window: Window | None, measured: Measured | None, plan_day: str
 ) -> tuple[str, ...]:
     notes = [
         f"target '{one['target']}' did not answer: {one['reason']}" for one in facts["unavailable"]

@@ -1,0 +1,150 @@
+"""One window measured on all layers and targets: replayed live, and compared offline."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from warmup_lib.errors import TargetUnavailable
+from warmup_lib.lake import Lake
+from warmup_lib.layers.base import Context, Layer, PlanItem
+from warmup_lib.stage import Progress
+from warmup_lib.targets.base import Target
+from warmup_lib.verify.baselines import Coverage, compare
+from warmup_lib.verify.replay import Replayed, on_hosts, on_store
+from warmup_lib.verify.residency import Row
+from warmup_lib.verify.vectors import Encode, WindowVectors
+from warmup_lib.verify.window import Window
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is verified, and where.
+
+    Attributes:
+        lake: The lake.
+        items: The plan's items.
+        plan_day: The plan's last log day, ISO date.
+        layers: All layers, in order.
+        targets: The opened targets.
+        context: What the layers need.
+    """
+
+    lake: Lake
+    items: Sequence[PlanItem]
+    plan_day: str
+    layers: Sequence[Layer]
+    targets: Sequence[Target]
+    context: Context
+
+    def of(self, layer: Layer) -> list[PlanItem]:
+        """Return the items of a layer."""
+        return [item for item in self.items if item.layer == layer.name]
+
+    def homes(self, layer: Layer) -> list[Target]:
+        """Return the targets that can hold a layer."""
+        return [target for target in self.targets if target.kind == layer.target_kind]
+
+    @property
+    def planned(self) -> list[Layer]:
+        """The layers of which the plan holds items."""
+        return [layer for layer in self.layers if self.of(layer)]
+
+
+@dataclass
+class Measured:
+    """What replaying a window gave, over all layers and targets."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    baselines: dict[str, Any] = field(default_factory=dict)
+    asked: int = 0
+    control: int = 0
+    others: int = 0
+    unserved: int = 0
+    lost: int = 0
+
+    def add(self, part: Replayed) -> None:
+        """Add what one layer and target gave."""
+        self.rows += part.rows
+        self.asked += part.control_asked
+        self.control += part.control_hits
+        self.others += part.others
+        self.unserved += part.unserved
+        self.lost += part.lost
+
+
+class Measuring:
+    """Replays a window layer after layer.
+
+    Args:
+        subject: What is measured, and where.
+        window: Later traffic.
+        encode: Gives later texts their vectors, under the plan's encoder.
+        proven: Residency rows, which say what of the plan is warm on each host.
+        down: Targets that did not answer, with the reason; more are added.
+        progress: Told how far each part is.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        window: Window,
+        encode: Encode,
+        proven: Sequence[Row],
+        down: dict[str, str],
+        progress: Progress,
+    ) -> None:
+        self._subject = subject
+        self._window = window
+        self._vectors = WindowVectors(subject.context.vectors, encode)
+        self._down = down
+        self._progress = progress
+        self._resident: dict[str, set[str]] = defaultdict(set)
+        for row in proven:
+            if row["resident"]:
+                self._resident[row["target"]].add(row["item_id"])
+
+    async def run(self) -> Measured:
+        """Return what replaying and comparing gave; nothing for a window without requests."""
+        measured = Measured()
+        for layer in self._subject.planned if self._window.rows.num_rows else ():
+            for part in await self._replay(layer):
+                measured.add(part)
+            measured.baselines[layer.name] = self._compare(layer)
+        return measured
+
+    async def _replay(self, layer: Layer) -> list[Replayed]:
+        homes = [t for t in self._subject.homes(layer) if t.name not in self._down]
+        items = self._subject.of(layer)
+        rows, context, progress = self._window.rows, self._subject.context, self._progress
+        parts: list[Replayed] = []
+        try:
+            if layer.target_kind == "host" and homes:
+                heads = {item.key_digest for item in items}
+                resident = self._resident
+                return [await on_hosts(layer, homes, rows, context, heads, resident, progress)]
+            planned = {item.item_id for item in items}
+            for target in homes:
+                parts.append(
+                    await on_store(layer, target, rows, context, self._vectors, planned, progress)
+                )
+        except TargetUnavailable as error:
+            self._down[error.target] = error.reason
+        return parts
+
+    def _compare(self, layer: Layer) -> dict[str, Any]:
+        subject = self._subject
+        self._progress(f"compare {layer.name}", 0, 1)
+        coverage = Coverage(self._window.rows, layer, subject.context, self._vectors)
+        shares = compare(
+            subject.lake,
+            coverage,
+            layer,
+            subject.of(layer),
+            subject.plan_day,
+            subject.context.config,
+        )
+        self._progress(f"compare {layer.name}", 1, 1)
+        return shares
