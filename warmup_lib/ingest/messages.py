@@ -1,4 +1,4 @@
-"""OpenAI-style message lists: into system prompt, history and last user text, and back."""
+"""OpenAI-style message lists, taken apart into system prompt, history and last user text."""
 
 from __future__ import annotations
 
@@ -65,24 +65,6 @@ def split(
         place = [{**rest, _PLACE: True}] if keeps_place else []
         history = [*spoken[:at], *place, *spoken[at + 1 :]]
     return Conversation("\n\n".join(filter(None, systems)) or None, prompt, history)
-
-
-def join(
-    system_prompt: str | None, history: Sequence[Mapping[str, Any]], prompt: str
-) -> list[dict[str, Any]]:
-    """Return the message list that a host is sent: the reverse of `split`."""
-    messages = [dict(m) for m in history]
-    at = next((i for i, m in enumerate(messages) if m.get(_PLACE) is True), None)
-    if at is None:
-        messages.append({"role": "user", "content": prompt})
-    else:
-        place = messages[at]
-        del place[_PLACE]
-        parts = place.get("content")
-        place["content"] = [{"type": "text", "text": prompt}, *parts] if parts else prompt
-    if system_prompt:
-        messages.insert(0, {"role": "system", "content": system_prompt})
-    return messages
 
 
 def text_of(message: Mapping[str, Any]) -> str:

@@ -21,14 +21,17 @@ EMAIL, CARD, IBAN, PHONE = "<EMAIL>", "<CARD>", "<IBAN>", "<PHONE>"
 _CACHED_LENGTH = 64 * 1024
 """Longer texts are not remembered, which bounds the memory of the cache."""
 
-_SIGN = re.compile(r"[\d@]")
 _SEVEN_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
 
 _EMAIL = re.compile(
     r"(?<![\w.%+'-])[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-]*@)(?!\w)"
 )
 
-_CARD = re.compile(r"(?<![\w.,+/-])\d(?:[ \u00a0-]?\d){11,18}(?![\w-])(?!\.\d)")
+_CARD = re.compile(
+    r"(?<![\w.,+/-])(?:\d{12,19}"
+    r"|\d{4}(?P<four>[ \u00a0-])\d{4}(?P=four)\d{4}(?P=four)\d{1,4}(?:(?P=four)\d{1,3})?"
+    r"|\d{4}(?P<six>[ \u00a0-])\d{6}(?P=six)\d{4,5})(?![\w-])(?!\.\d)"
+)
 _ISSUERS = re.compile(
     r"(?:4(?:\d{12}|\d{15}|\d{18})"  # Visa
     r"|(?:5[1-5]|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d+(?<=^\d{16})"  # Mastercard
@@ -41,6 +44,7 @@ _ISSUERS = re.compile(
     re.ASCII,
 )
 
+_IBAN_START = re.compile(r"[A-Za-z]{2}\d{2}", re.ASCII)
 _IBAN = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,30}", re.ASCII)
 
 
@@ -69,11 +73,9 @@ def dump_redacted(value: Any, *, sort: bool = False) -> tuple[str, bool]:
             logged, which matters where a chat template prints them.
     """
     option = orjson.OPT_SORT_KEYS if sort else 0
-    raw = orjson.dumps(value, option=option).decode()
-    if not _shows_any(raw):
-        return raw, False
-    clean = orjson.dumps(redact_json(value), option=option).decode()
-    return clean, clean != raw
+    raw = orjson.dumps(value, option=option)
+    clean = orjson.dumps(redact_json(value), option=option)
+    return clean.decode(), clean != raw
 
 
 @functools.lru_cache(maxsize=512)
@@ -81,20 +83,13 @@ def _remembered(text: str) -> str:
     return _redact(text)
 
 
-def _shows_any(text: str) -> bool:
-    """Return whether a text may hold anything: all kinds but private keys have a digit or an @."""
-    return _SIGN.search(text) is not None or any(sign in text for sign in tokens.WITHOUT_DIGITS)
-
-
 def _redact(text: str) -> str:
-    if not _shows_any(text):
-        return text
-    if tokens.shows_any(text):
-        text = tokens.redact(text)
+    text = tokens.redact(text)
     if "@" in text:
         text = _EMAIL.sub(EMAIL, text)
     if _SEVEN_DIGITS.search(text):
-        text = _IBAN.sub(_iban, text)
+        if _IBAN_START.search(text):
+            text = _IBAN.sub(_iban, text)
         text = _CARD.sub(_card, text)
         text = phones.redact(text, PHONE)
     return text

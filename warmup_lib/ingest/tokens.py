@@ -1,7 +1,8 @@
-"""Secrets in text: API keys by their published shapes, bearer tokens, private keys, passwords.
+"""Secrets in text: API keys by the shapes their issuers give them, bearer tokens, private keys.
 
-The shapes are those that the issuers publish for secret scanners. A test of public scanners is in
-docs/requests.md.
+detect-secrets finds the same on generated secrets (docs/requests.md) but needs
+about 1.4 ms for a short text, a hundred times what these patterns need, and its entropy rules also
+take hashes and ids for secrets.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import re
 SECRET = "<SECRET>"
 
 _MARKS = (
-    "sk-", "k_live_", "k_test_", "AKIA", "ASIA", "gh", "github_pat_", "glpat-", "xox", "AIza",
-    "hf_", "npm_", "pypi-", "SG.", "gsk_", "xai-", "dop_v1_", "eyJ", "-----BEGIN", "://",
+    "sk-", "k_live_", "k_test_", "AKIA", "ASIA", "ghp_", "gho_", "ghu_", "ghs_", "ghr_",
+    "github_pat_", "glpat-", "xox", "AIza", "hf_", "npm_", "pypi-", "SG.", "gsk_", "xai-",
+    "dop_v1_", "eyJ", "-----BEGIN",
 )  # fmt: skip
-"""One of these, or one of `_WORDS` in any case, is in every text that holds a secret."""
+"""A text with a secret of a known shape holds one of these."""
 
-WITHOUT_DIGITS = ("-----BEGIN", "AKIA", "ASIA")
-"""Signs of the secrets that may well hold no digit."""
-
-_WORDS = re.compile(r"bearer|basic|passw|pwd|secret|api[ _-]?key|token|accountkey", re.IGNORECASE)
+_WORDS = (
+    "bearer", "basic", "passw", "passphrase", "pwd", "secret", "apikey", "api_key", "api-key",
+    "api key", "accesskey", "access_key", "access-key", "accountkey", "token",
+)  # fmt: skip
+"""A text with a secret that a word before it tells holds one of these, in any case."""
 
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9_-])(?:"
@@ -57,16 +60,13 @@ _NAMED = re.compile(
 _LOGIN = re.compile(r"(?<=://)[^\s/:@]{1,128}:[^\s/@]{1,256}(?=@)")
 
 
-def shows_any(text: str) -> bool:
-    """Return whether a text may hold a secret: cheap, and true too often."""
-    return any(mark in text for mark in _MARKS) or _WORDS.search(text) is not None
-
-
 def redact(text: str) -> str:
-    """Return `text` with secrets replaced."""
-    if "-----BEGIN" in text:
-        text = _PRIVATE_KEY.sub(SECRET, text)
-    text = _SHAPES.sub(SECRET, text)
+    """Return `text` with secrets replaced; the same object when there are none."""
+    if any(mark in text for mark in _MARKS):
+        text = _SHAPES.sub(SECRET, _PRIVATE_KEY.sub(SECRET, text))
     if "://" in text:
         text = _LOGIN.sub(SECRET, text)
-    return _NAMED.sub(rf"\g<1>{SECRET}", text)
+    lower = text.lower()
+    if any(word in lower for word in _WORDS):
+        text = _NAMED.sub(rf"\g<1>{SECRET}", text)
+    return text

@@ -14,7 +14,7 @@ from warmup_lib.ingest.times import Clock
 REQUIRED = ("request_id", "ts", "tenant", "model")
 """With `prompt`, or `messages` in its place."""
 
-_KNOWN = frozenset(
+FIELDS = frozenset(
     {
         *REQUIRED,
         "prompt",
@@ -45,6 +45,7 @@ _KNOWN = frozenset(
         "extra",
     }
 )
+"""All fields with a meaning, as request.schema.json publishes them."""
 
 
 class Jsonl:
@@ -62,7 +63,7 @@ class Jsonl:
         at = clock.read(row.get("ts"), "ts")
         talk = _conversation(row)
         params = fields.mapping(row, "params")
-        unknown = {k: v for k, v in row.items() if k not in _KNOWN and v is not None}
+        unknown = {k: v for k, v in row.items() if k not in FIELDS and v is not None}
         found = marks.headers(unknown.get("metadata"), unknown.get("headers"))
         cache_control = fields.text(row, "cache_control")
         served_from = fields.text(row, "served_from")

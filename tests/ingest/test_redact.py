@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warmup_lib.ingest.redact import dump_redacted, redact, redact_json
+
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P"
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0B\n-----END PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("write to jane.doe+x@mail.example.com, please", "write to <EMAIL>, please"),
+        ("a@b.io and c@d.io", "<EMAIL> and <EMAIL>"),
+        ("邮箱:li@例子.中国。", "邮箱:<EMAIL>。"),
+        ("my card is 4111 1111 1111 1111.", "my card is <CARD>."),
+        ("4111111111111111", "<CARD>"),
+        ("3782-822463-10005 expired", "<CARD> expired"),
+        ("pay DE89 3704 0044 0532 0130 00 and more", "pay <IBAN> and more"),
+        ("gb82west12345698765432", "<IBAN>"),
+        ("call +44 20 7946 0958 or 0049 171 1234567", "call <PHONE> or <PHONE>"),
+        ("(415) 555-2671", "<PHONE>"),
+        ("我的手机号是13800138000", "我的手机号是<PHONE>"),
+        ("ruf mich an: 0171 1234567", "ruf mich an: <PHONE>"),
+        ("ruf mich an: 01711234567", "ruf mich an: <PHONE>"),
+        ("my phone number is 5551234567", "my phone number is <PHONE>"),
+        ("sk-abcdefghijklmnop1234", "<SECRET>"),
+        ("key AKIAIOSFODNN7EXAMPLE here", "key <SECRET> here"),
+        ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "<SECRET>"),
+        (f"token {JWT}", "token <SECRET>"),
+        (f"look: {PEM} done", "look: <SECRET> done"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBg", "<SECRET>"),
+        ("Authorization: Bearer abcdef0123456789", "Authorization: Bearer <SECRET>"),
+        ('{"password": "hunter2hunter2"}', '{"password": "<SECRET>"}'),
+        ("redis://user:pa55word@cache:6379/0", "redis://<SECRET>@cache:6379/0"),
+    ],
+)
+def test_what_goes(text: str, clean: str) -> None:
+    assert redact(text) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my card is 4111 1111 1111 1112",  # Luhn does not hold
+        "1234567812345670",  # Luhn holds, but no issuer begins with 1
+        "DE89370400440532013001",  # mod 97 does not hold
+        "order 0123456789 of 2026-03-14 10:30",
+        "+1 000 000 0000",
+        "123-456-7890",  # no North American area begins with 1
+        "1773455400123",
+        "192.168.100.200",
+        "what does sk-learn do?",
+        "my password is wrong and my api key: unknown",
+        "@app.get and user@localhost",
+        "how do I write a -----BEGIN line?",
+        "https://example.com:8080/a@b",
+        "<EMAIL> and <CARD> were here before",
+    ],
+)
+def test_what_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+@given(st.text())
+def test_a_clean_text_is_the_same_object_or_redaction_is_final(text: str) -> None:
+    clean = redact(text)
+    assert redact(clean) == clean
+
+
+@given(st.lists(st.sampled_from(["4111111111111111", "a@b.io", "0171 1234567", " ", "x", "\n"])))
+def test_redaction_is_final(pieces: list[str]) -> None:
+    clean = redact("".join(pieces))
+    assert redact(clean) == clean
+
+
+def test_long_hostile_texts_take_linear_time() -> None:
+    for text in (
+        "a" * 300_000 + "@",
+        "1 " * 20_000,
+        "-----BEGIN PRIVATE KEY-----" * 3000,
+        "+1" * 50_000,
+    ):
+        redact(text)
+
+
+def test_json_is_redacted_in_depth_names_included() -> None:
+    value = {"a@b.io": ["4111111111111111", {"n": 4111111111111111, "t": None}], "ok": True}
+    clean = {"<EMAIL>": ["<CARD>", {"n": 4111111111111111, "t": None}], "ok": True}
+    assert redact_json(value) == clean
+    assert dump_redacted(value) == (orjson.dumps(clean).decode(), True)
+
+
+def test_a_secret_behind_a_json_escape_is_seen() -> None:
+    text, changed = dump_redacted({"t": 'first\nsk-abcdefghijklmnop1234 "x"\ta@b.io'})
+    assert changed
+    assert orjson.loads(text) == {"t": 'first\n<SECRET> "x"\t<EMAIL>'}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text("ab"),
+        lambda c: st.lists(c) | st.dictionaries(st.text("xy"), c),
+    )
+)
+@settings(max_examples=50, deadline=None)
+def test_clean_json_is_kept_as_logged(value: Any) -> None:
+    text, changed = dump_redacted(value)
+    assert (orjson.loads(text), changed) == (value, False)
+
+
+def test_fields_are_sorted_on_demand_only() -> None:
+    assert dump_redacted({"b": 1, "a": 2}) == ('{"b":1,"a":2}', False)
+    assert dump_redacted({"b": 1, "a": 2}, sort=True) == ('{"a":2,"b":1}', False)
