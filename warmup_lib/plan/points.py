@@ -71,7 +71,8 @@ class Points:
 
     def alone(self) -> Ints:
         """Return the rows that are a group of their own."""
-        return self.starts[:-1][np.diff(self.starts) == 1]
+        rows: Ints = self.starts[:-1][np.diff(self.starts) == 1]
+        return rows
 
     def groups(self, order: Iterable[int], vectors: Matrix) -> Iterator[tuple[slice, Floats]]:
         """Yield (rows, their vectors) of groups in the order given, which is read as needed."""

@@ -1,0 +1,183 @@
+"""What one layer offers to a plan: its candidates, and how the best of them are chosen.
+
+A layer whose entries serve by identity is chosen from by heat; one whose entries also serve
+similar prompts, by coverage.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.config import Config
+from warmup_lib.layers.base import Demand, Layer
+from warmup_lib.plan.coverage import Mask
+from warmup_lib.plan.neighbours import Ints
+from warmup_lib.plan.points import Matrix, ints, lay_out
+from warmup_lib.plan.selection import Choice, most_asked, most_covering, served_points
+from warmup_lib.stage import Progress
+from warmup_lib.tables import MICRO
+
+_BYTES_PER_TOKEN = 4
+
+
+class Offer(Protocol):
+    """One layer's part in making a plan. Items and candidates are rows of the `plan` table."""
+
+    @property
+    def candidates(self) -> pa.Table:
+        """What may be chosen."""
+
+    def best(self) -> Choice:
+        """Choose as if nothing were warm."""
+
+    def caught(self, items: pa.Table) -> int:
+        """Return the expected hits of items of an older plan, in millionths a day."""
+
+    def beyond(self, items: pa.Table, total: int) -> Choice:
+        """Choose what has to be added to warm items until all catch `total` together."""
+
+    def reason(self, choice: Choice, position: int) -> str:
+        """Say why the choice at a position was made, without any text of it."""
+
+
+def open_offer(
+    layer: Layer,
+    demand: Demand,
+    config: Config,
+    vectors: Matrix,
+    known: pa.Table,
+    progress: Progress,
+) -> Offer:
+    """Return a layer's offer.
+
+    Args:
+        layer: The layer.
+        demand: What is asked for.
+        config: The settings.
+        vectors: Vectors under the demand's encoder.
+        known: The items of an older plan that `caught` and `beyond` will ask about.
+        progress: Told how far the coverage is.
+    """
+    candidates = layer.candidates(demand, config)
+    limit = int(getattr(config.layers, layer.name).items)
+    if layer.match == "exact":
+        return ByHeat(candidates, limit)
+    threshold = config.encoder.threshold
+    return ByCoverage(demand.prompts, candidates, known, vectors, threshold, limit, progress)
+
+
+class ByHeat:
+    """Entries that serve by identity only: what is asked for most is warmed.
+
+    A head of many tokens saves more than a short one, so that heads are ordered by the prompt
+    tokens that they are expected to save.
+    """
+
+    def __init__(self, candidates: pa.Table, limit: int) -> None:
+        self.candidates = candidates
+        self._limit = limit
+        self._heat = ints(candidates["heat_micro"])
+        self._tokens = _head_tokens(candidates)
+        self._rank = np.empty(candidates.num_rows, np.int64)
+        order = pc.sort_indices(
+            candidates.select(["key_digest", "tenant", "item_id"]),
+            [(name, "ascending") for name in ("key_digest", "tenant", "item_id")],
+        )
+        self._rank[ints(order)] = np.arange(candidates.num_rows)
+
+    def best(self) -> Choice:
+        """Choose as if nothing were warm."""
+        return self._choose(np.zeros(len(self._heat), np.bool_), None)
+
+    def caught(self, items: pa.Table) -> int:
+        """Return the expected hits of items of an older plan, in millionths a day."""
+        return int(self._heat[self._held(items)].sum())
+
+    def beyond(self, items: pa.Table, total: int) -> Choice:
+        """Choose what has to be added to warm items until all catch `total` together."""
+        return self._choose(self._held(items), total - self.caught(items))
+
+    def reason(self, choice: Choice, position: int) -> str:
+        """Say why the choice at a position was made, without any text of it."""
+        asked = f"{_a_day(choice.expected[position])} expected requests a day"
+        tokens = int(self._tokens[choice.rows[position]])
+        return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} hold it"
+
+    def _choose(self, held: Mask, enough: int | None) -> Choice:
+        worth = self._heat * np.maximum(self._tokens, 1)
+        return most_asked(self._heat, worth, self._rank, held, self._limit, enough)
+
+    def _held(self, items: pa.Table) -> Mask:
+        known = items["item_id"].combine_chunks()
+        return np.asarray(pc.is_in(self.candidates["item_id"], value_set=known), dtype=np.bool_)
+
+
+class ByCoverage:
+    """Entries that serve similar prompts too: what serves the most together is warmed."""
+
+    def __init__(
+        self,
+        prompts: pa.Table,
+        candidates: pa.Table,
+        known: pa.Table,
+        vectors: Matrix,
+        threshold: float,
+        limit: int,
+        progress: Progress,
+    ) -> None:
+        self.candidates = candidates
+        self._points = lay_out(prompts, candidates, known)
+        self._vectors = vectors
+        self._threshold = threshold
+        self._limit = limit
+        self._progress = progress
+
+    def best(self) -> Choice:
+        """Choose as if nothing were warm."""
+        return self._choose()
+
+    def caught(self, items: pa.Table) -> int:
+        """Return the expected hits of items of an older plan, in millionths a day."""
+        return int(self._points.heat[self._served(items)].sum())
+
+    def beyond(self, items: pa.Table, total: int) -> Choice:
+        """Choose what has to be added to warm items until all catch `total` together."""
+        served = self._served(items)
+        enough = total - int(self._points.heat[served].sum())
+        return self._choose(held=self._points.holding(items), served=served, enough=enough)
+
+    def reason(self, choice: Choice, position: int) -> str:
+        """Say why the choice at a position was made, without any text of it."""
+        phrasings = int(choice.texts[position])
+        return (
+            f"covers {_a_day(choice.expected[position])} expected requests a day of "
+            f"{phrasings:,} phrasing{'s' if phrasings > 1 else ''}"
+        )
+
+    def _choose(self, **more: Any) -> Choice:
+        return most_covering(
+            self._points, self._vectors, self._threshold, self._limit, self._progress, **more
+        )
+
+    def _served(self, items: pa.Table) -> Mask:
+        held = self._points.holding(items)
+        return served_points(self._points, self._vectors, self._threshold, held)
+
+
+def _head_tokens(candidates: pa.Table) -> Ints:
+    """Estimate the tokens of heads; 0 for a candidate with a user text."""
+    lengths = [
+        ints(pc.fill_null(pc.cast(pc.binary_length(candidates[name]), pa.int64()), 0))
+        for name in ("system_prompt", "tools")
+    ]
+    of_head = np.asarray(pc.is_null(candidates["text"]), dtype=np.bool_)
+    return np.where(of_head, sum(lengths) // _BYTES_PER_TOKEN, 0)
+
+
+def _a_day(micro: int) -> str:
+    count = micro / MICRO
+    return f"{count:,.1f}" if count >= 0.1 else f"{count:.2g}"

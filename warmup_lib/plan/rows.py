@@ -1,0 +1,77 @@
+"""The rows that a plan writes, and the counts of them that its report and manifest give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.plan.offer import Offer
+from warmup_lib.plan.selection import Choice
+from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, STR
+
+
+def item_rows(offer: Offer, choice: Choice) -> pa.Table:
+    """Return the chosen candidates as rows of the `plan` table, in order."""
+    rows = offer.candidates.take(pa.array(choice.rows, INT))
+    count = len(choice.rows)
+    filled = {
+        "rank": pa.array(range(1, count + 1), INT),
+        "expected_micro": pa.array(choice.expected, INT),
+        "reason": pa.array([offer.reason(choice, n) for n in range(count)], STR),
+    }
+    for name, values in filled.items():
+        rows = rows.set_column(rows.column_names.index(name), name, values)
+    return rows.cast(PLAN.schema)
+
+
+def left_out_rows(offer: Offer, choice: Choice, warm: pa.Table) -> pa.Table:
+    """Return what was not chosen and is not warm already, as rows of the `left_out` table.
+
+    The reason is `covered` where a chosen or a warm item serves it, else `below_budget`.
+    """
+    covered = np.zeros(offer.candidates.num_rows, np.bool_)
+    covered[choice.covered] = True
+    out = np.ones(len(covered), np.bool_)
+    out[choice.rows] = False
+    warm_ids = warm["item_id"].combine_chunks()
+    out &= ~np.asarray(pc.is_in(offer.candidates["item_id"], value_set=warm_ids), dtype=np.bool_)
+    reason = pc.if_else(pa.array(covered), "covered", "below_budget")
+    table = offer.candidates.select(["layer", "tenant", "key_digest", "heat_micro"])
+    return (
+        table.append_column("reason", reason)
+        .filter(pa.array(out))
+        .rename_columns(LEFT_OUT.schema.names)
+    )
+
+
+def counted(items: pa.Table, left_out: pa.Table, layers: list[str]) -> dict[str, Any]:
+    """Return the facts of a plan's rows: items, expected hits and bytes by layer, and by tenant."""
+    return {
+        "items": _by(items, "layer", None, layers),
+        "expected_hits": {
+            layer: round(micro / MICRO, 3)
+            for layer, micro in _by(items, "layer", "expected_micro", layers).items()
+        },
+        "bytes": _by(items, "layer", "bytes", layers),
+        "tenants": _by(items, "tenant", None, []),
+        "left_out": _reasons(left_out, layers),
+    }
+
+
+def _by(table: pa.Table, key: str, value: str | None, known: list[str]) -> dict[str, int]:
+    grouped = table.group_by(key).aggregate([(value, "sum") if value else (key, "count")])
+    name = f"{value}_sum" if value else f"{key}_count"
+    found = {row[key]: int(row[name]) for row in grouped.to_pylist()}
+    return {one: found.get(one, 0) for one in known or sorted(found)}
+
+
+def _reasons(left_out: pa.Table, layers: list[str]) -> dict[str, dict[str, int]]:
+    counts: Mapping[str, dict[str, int]] = {layer: {} for layer in layers}
+    grouped = left_out.group_by(["layer", "reason"]).aggregate([("digest", "count")])
+    for row in sorted(grouped.to_pylist(), key=lambda r: (r["layer"], r["reason"])):
+        counts[row["layer"]][row["reason"]] = int(row["digest_count"])
+    return dict(counts)

@@ -1,0 +1,283 @@
+"""The stage that chooses what to warm: demand and vectors -> plan and left_out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib import __version__
+from warmup_lib.config import Config
+from warmup_lib.embed.vectors import LakeVectors
+from warmup_lib.errors import InputDataError
+from warmup_lib.lake import Lake
+from warmup_lib.layers.base import Demand, Layer
+from warmup_lib.layers.registry import LAYERS, enabled
+from warmup_lib.plan.current import current_plan, next_sequence, plan_meta, standing
+from warmup_lib.plan.demand import history_days, read_demand
+from warmup_lib.plan.drift import drift
+from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id
+from warmup_lib.plan.offer import Offer, open_offer
+from warmup_lib.plan.rows import counted, item_rows, left_out_rows
+from warmup_lib.plan.selection import Choice
+from warmup_lib.stage import Progress, StageReport, silent
+from warmup_lib.tables import LEFT_OUT, MICRO
+
+STRATEGIES = ("full", "incremental")
+
+
+def run(
+    lake: Lake,
+    day: str,
+    config: Config,
+    *,
+    strategy: str = "full",
+    since: str | None = None,
+    layers: Sequence[str] | None = None,
+    tenants: Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    kind: str = "nightly",
+    force: bool = False,
+    progress: Progress = silent,
+) -> StageReport:
+    """Write the plan that follows from the demand known after `day`, or say to wait.
+
+    The current plan is the newest one of an earlier day for the same layers, tenants and models.
+    While it would still catch all but `plan.drift_threshold` of what a new plan would, nothing is
+    written and its id is returned: applied again, it goes on to serve. The same lake and settings
+    give the same plan, byte for byte.
+
+    Memory: the demand (one row a prompt), and the vectors of 262,144 texts or of the largest
+    group of one tenant, context and guard signature.
+
+    Args:
+        lake: The lake.
+        day: Last log day taken in, ISO date.
+        config: The settings.
+        strategy: `full` plans everything; `incremental` adds to the current plan the fewest items
+            with which both together catch what a full plan would.
+        since: Only what was asked on or after this day, ISO date.
+        layers: Only these; None: those that the settings enable.
+        tenants: Only these; None: all.
+        models: Only these; None: all.
+        kind: Goes into the plan's id; letters and digits.
+        force: Plan even where the current plan still serves.
+        progress: Told how far it is.
+
+    Raises:
+        InputDataError: The day is not distilled, embedded or forecast, or an argument is unknown.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    started = time.perf_counter()
+    ask = _ask(config, day, strategy, since, layers, tenants, models, kind)
+    encoder, dimension = _encoder(lake, config, ask)
+    base = current_plan(lake, day, layers=ask.names, scope=ask.scope)
+    made_from = _made_from(lake, config, ask, encoder, base)
+    progress("demand", 0, None)
+    demand = read_demand(
+        lake, day, config, encoder, dimension, since=since, tenants=tenants, models=models
+    )
+    # Neighbours are searched by one thread a core: more BLAS threads would wait on each other.
+    with threadpool_limits(1, user_api="blas"):
+        known = _standing(lake, base, day, encoder, renewed=True)
+        parts = _weigh(lake, config, ask, demand, known, progress)
+        facts = _drift_facts(config, base, parts)
+        if not force and _still_serves(lake, config, base, facts):
+            made = _wait(lake, base, parts, facts)
+        else:
+            warm = _standing(lake, made_from["base"], day, encoder, renewed=False)
+            made = _write(lake, made_from, parts, warm, facts)
+    rows_in = demand.prompts.num_rows + demand.heads.num_rows
+    return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started)
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """What was asked for, checked."""
+
+    day: str
+    kind: str
+    strategy: str
+    since: str | None
+    layers: list[Layer]
+    scope: dict[str, list[str] | None]
+
+    @property
+    def names(self) -> list[str]:
+        return [layer.name for layer in self.layers]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One layer's part of the plan.
+
+    Attributes:
+        best: What a plan from nothing would choose.
+        caught: What the current plan still catches, in millionths of a hit a day.
+        refused: What must not be warmed, rows of the `left_out` table.
+    """
+
+    name: str
+    offer: Offer
+    best: Choice
+    caught: int
+    refused: pa.Table
+
+
+def _ask(
+    config: Config,
+    day: str,
+    strategy: str,
+    since: str | None,
+    layers: Sequence[str] | None,
+    tenants: Sequence[str] | None,
+    models: Sequence[str] | None,
+    kind: str,
+) -> _Ask:
+    if strategy not in STRATEGIES:
+        raise InputDataError(f"'{strategy}' is no strategy: {' or '.join(STRATEGIES)}")
+    if not kind.isalnum():
+        raise InputDataError(f"'{kind}' is no kind of plan: use letters and digits only")
+    if unknown := sorted(set(layers or ()) - set(LAYERS)):
+        raise InputDataError(f"no such layer: {', '.join(unknown)}; there are {', '.join(LAYERS)}")
+    if since is not None:
+        try:
+            date.fromisoformat(since)
+        except ValueError:
+            raise InputDataError(f"'{since}' is not a day: write it as 2026-03-14") from None
+    chosen = enabled(config) if layers is None else [LAYERS[n] for n in LAYERS if n in layers]
+    if not chosen:
+        raise InputDataError("no layer is enabled: there is nothing to plan for")
+    scope = {
+        "tenants": sorted(tenants) if tenants is not None else None,
+        "models": sorted(models) if models is not None else None,
+    }
+    return _Ask(day, kind, strategy, since, chosen, scope)
+
+
+def _encoder(lake: Lake, config: Config, ask: _Ask) -> tuple[str, int]:
+    """Return fingerprint and dimension of the encoder; layers on a host need none."""
+    found = encoder_of(lake, ask.day, config)
+    if found is None and any(layer.target_kind == "redis" for layer in ask.layers):
+        raise InputDataError(
+            f"no vectors of encoder '{config.encoder.name}' up to {ask.day}: run `embed` first"
+        )
+    return found or ("", 0)
+
+
+def _made_from(
+    lake: Lake, config: Config, ask: _Ask, encoder: str, base: str | None
+) -> dict[str, Any]:
+    """Return all that a plan depends on, which is what its id is made of."""
+    return {
+        "day": ask.day,
+        "kind": ask.kind,
+        "strategy": ask.strategy,
+        "since": ask.since,
+        "layers": ask.names,
+        "scope": ask.scope,
+        "base": base if ask.strategy == "incremental" else None,
+        "config": config.digest(),
+        "version": __version__,
+        "encoder": encoder,
+        "inputs": input_digests(lake, history_days(lake, ask.day, config), ask.day, encoder),
+    }
+
+
+def _standing(lake: Lake, plan: str | None, day: str, encoder: str, *, renewed: bool) -> pa.Table:
+    """Return the warm items of a plan, without those whose vectors are another encoder's."""
+    items = standing(lake, plan, day, renewed=renewed)
+    return items.filter(pc.equal(pc.fill_null(items["encoder"], encoder), encoder))
+
+
+def _weigh(
+    lake: Lake, config: Config, ask: _Ask, demand: Demand, known: pa.Table, progress: Progress
+) -> list[_Part]:
+    vectors = LakeVectors(lake, demand.encoder)
+    parts = []
+    for layer in ask.layers:
+        held = known.filter(pc.equal(known["layer"], layer.name))
+        offer = open_offer(layer, demand, config, vectors, held, progress)
+        refused = layer.refused(demand, config)
+        parts.append(_Part(layer.name, offer, offer.best(), offer.caught(held), refused))
+    return parts
+
+
+def _drift_facts(config: Config, base: str | None, parts: list[_Part]) -> dict[str, Any]:
+    moved = drift({p.name: p.caught for p in parts}, {p.name: p.best.total for p in parts})
+    by_layer = {layer: round(share, 6) for layer, share in moved.items()}
+    return {
+        "current": base,
+        "drift": None if base is None else max(by_layer.values()),
+        "drift_by_layer": {} if base is None else by_layer,
+        "drift_threshold": config.plan.drift_threshold,
+    }
+
+
+def _still_serves(lake: Lake, config: Config, base: str | None, facts: dict[str, Any]) -> bool:
+    """Say whether the current plan may go on: same settings, and demand has hardly moved."""
+    return (
+        base is not None
+        and plan_meta(lake, base)["config"] == config.digest()
+        and facts["drift"] < config.plan.drift_threshold
+    )
+
+
+def _wait(lake: Lake, base: str | None, parts: list[_Part], facts: dict[str, Any]) -> StageReport:
+    names = [part.name for part in parts]
+    items = lake.read("plan", {"plan_id": base or ""})
+    items = items.filter(pc.is_in(items["layer"], value_set=pa.array(names)))
+    told = {
+        "plan_id": base,
+        "decision": "wait",
+        **counted(items, LEFT_OUT.empty(), names),
+        **facts,
+        "expected_hits": {p.name: round(p.caught / MICRO, 3) for p in parts},
+    }
+    note = (
+        f"wait: {base} still catches {1 - facts['drift']:.1%} of what a new plan would (a new one "
+        f"is made below {1 - facts['drift_threshold']:.1%}); apply it again to renew its lifetimes"
+    )
+    return StageReport("plan", 0, 0, 0.0, (note,), told)
+
+
+def _write(
+    lake: Lake,
+    made_from: dict[str, Any],
+    parts: list[_Part],
+    warm: pa.Table,
+    drift_facts: dict[str, Any],
+) -> StageReport:
+    items, left_out = [], []
+    for part in parts:
+        choice = part.best
+        if made_from["base"] is not None:
+            held = warm.filter(pc.equal(warm["layer"], part.name))
+            choice = part.offer.beyond(held, part.best.total)
+        items.append(item_rows(part.offer, choice))
+        left_out += [left_out_rows(part.offer, choice, warm), part.refused]
+    ident = plan_id(made_from)
+    chosen, others = pa.concat_tables(items), pa.concat_tables(left_out)
+    facts = {
+        "plan_id": ident,
+        "decision": "planned",
+        **counted(chosen, others, made_from["layers"]),
+        **drift_facts,
+    }
+    sequence = next_sequence(lake, ident, made_from["day"])
+    meta = {**made_from, "sequence": sequence, "facts": facts}
+    # The plan itself comes last: where it is there, what belongs to it is too.
+    lake.replace("left_out", {"plan_id": ident}, others, meta)
+    lake.replace("plan", {"plan_id": ident}, chosen, meta)
+    notes = tuple(
+        f"{part.name}: nothing to warm, no candidate is expected to be asked for"
+        for part in parts
+        if not part.best.total
+    )
+    return StageReport("plan", 0, chosen.num_rows, 0.0, notes, facts)
