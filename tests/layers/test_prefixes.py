@@ -71,6 +71,22 @@ def test_candidates_are_warmable_heads_of_some_length() -> None:
     assert LAYER.candidates(demand(), Config()).num_rows == 0
 
 
+@pytest.mark.parametrize(
+    ("system", "tools", "kept"),
+    [
+        ("a" * 255, None, False),
+        ("a" * 256, None, True),
+        ("\u95ee" * 63, None, False),
+        ("\u95ee" * 64, None, True),
+        ("a" * 100, "b" * 156, True),
+        ("", "b" * 255, False),
+    ],
+)
+def test_a_head_of_64_tokens_is_long_enough(system: str, tools: str | None, kept: bool) -> None:
+    row = head(new_keys(), "acme", system, tools=tools)
+    assert bool(LAYER.candidates(demand(heads=[row]), Config()).num_rows) is kept
+
+
 def test_warm_then_the_first_probe_proves(tiny: TinyHost, with_host: Any) -> None:
     keys = new_keys()
     ctx, item = bare(keys), planned(keys)
