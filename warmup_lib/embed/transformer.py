@@ -68,7 +68,7 @@ class SentenceTransformerEncoder:
         """Say of each text whether it fits the model's window."""
         limit = self._model.max_seq_length or math.inf
         short = [len(text) <= MAX_CHARS for text in texts]
-        if limit == math.inf:
+        if limit == math.inf or not any(short):
             return short
         with _quiet():
             ids = self._model.tokenizer([t for t in texts if len(t) <= MAX_CHARS])["input_ids"]
