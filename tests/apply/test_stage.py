@@ -21,7 +21,7 @@ from warmup_lib.apply.lock import LakeLock
 from warmup_lib.apply.opened import read_items
 from warmup_lib.apply.stage import run, warm
 from warmup_lib.config import Config
-from warmup_lib.errors import InputDataError, Superseded
+from warmup_lib.errors import HostUnavailable, InputDataError, Superseded
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.stage import StageReport
@@ -153,6 +153,30 @@ def test_items_a_layer_could_not_warm_are_failed_and_tried_again_on_resume(lake:
     go(lake, [layer], [target], resume=True)
     assert layer.warmed == [ITEMS[3].item_id]
     assert set(statuses(lake, "a").values()) == {"warmed"}
+
+
+def test_another_target_that_some_items_need_does_not_hold_up_the_rest(lake: Lake) -> None:
+    needy = {item.item_id for item in ITEMS[:30:10]}
+
+    class Generating(MemoryLayer):
+        """Asks a host for some answers, and the host is down."""
+
+        async def warm(self, items: Any, target: Any, context: Any) -> Any:
+            if needy & {item.item_id for item in items}:
+                raise HostUnavailable("gpu", "no connection")
+            return await super().warm(items, target, context)
+
+    layer = Generating("embeddings")
+    report = go(lake, [layer], [MemoryTarget("a")])
+    counts = report.facts["completion"]["embeddings"]["a"]
+    assert (counts["done"], counts["failed"], counts["missing"]) == (27, 3, 0)
+    assert report.facts["unavailable"] == [{"target": "gpu", "reason": "no connection"}]
+    assert any("need target 'gpu', which does not answer" in note for note in report.notes)
+    failed = [r for r in receipts(lake) if r["status"] == "failed"]
+    assert {r["item_id"] for r in failed} == needy
+    assert {r["error"] for r in failed} == {"target 'gpu' is not available: no connection"}
+    needy.clear()
+    assert go(lake, [layer], [MemoryTarget("a")], resume=True).facts["unavailable"] == []
 
 
 def test_resume_warms_what_was_evicted_and_nothing_else(lake: Lake) -> None:

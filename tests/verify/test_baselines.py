@@ -16,8 +16,8 @@ from tests.apply.memory import ENCODER, memory_context, plan_item
 from tests.verify.world import request, requests
 from warmup_lib.config import Config
 from warmup_lib.distil.stage import run as distil
+from warmup_lib.guard import compatible
 from warmup_lib.lake import Lake
-from warmup_lib.layers.guard import compatible
 from warmup_lib.layers.registry import LAYERS
 from warmup_lib.verify.baselines import Coverage, Entry, compare, entries_of, hottest
 from warmup_lib.verify.vectors import WindowVectors

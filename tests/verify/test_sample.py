@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 from hypothesis import given
@@ -50,3 +51,11 @@ def test_spread_takes_even_distances() -> None:
     assert spread(10, 5) == [0, 2, 4, 6, 8]
     assert spread(3, 5) == [0, 1, 2]
     assert spread(0, 5) == []
+
+
+def test_inside_a_stratum_positions_have_even_distances() -> None:
+    strata = ["a", "b"] * 100
+    chosen = stratified(strata, 20, 3)
+    for stratum in "ab":
+        of_one = [p for p in chosen if strata[p] == stratum]
+        assert {b - a for a, b in itertools.pairwise(of_one)} == {20}

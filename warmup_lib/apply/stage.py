@@ -111,6 +111,8 @@ async def warm(
         if one.superseded is not None:
             raise one.superseded
     homeless = sorted({i.layer for i in items} - {la.name for s in shares.values() for la, _ in s})
+    down = {d.target: d.unavailable for d in done if d.unavailable}
+    down |= {target: reason for d in done for target, reason in d.lacked.items()}
     facts = {
         "plan_id": context.plan_id,
         "completion": completion(shares, journal.read()),
@@ -119,9 +121,7 @@ async def warm(
         "bytes": sum(d.bytes for d in done),
         "warmed": sum(d.warmed for d in done),
         "kept": sum(d.kept for d in done),
-        "unavailable": [
-            {"target": d.target, "reason": d.unavailable} for d in done if d.unavailable
-        ],
+        "unavailable": [{"target": t, "reason": r} for t, r in sorted(down.items())],
         "skipped_layers": homeless,
     }
     return StageReport(
@@ -175,6 +175,12 @@ def _notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
         "`warmup apply --resume` goes on from there"
         for d in done
         if d.unavailable
+    ]
+    notes += [
+        f"some items of target '{d.target}' need target '{target}', which does not answer: "
+        f"{reason}; `warmup apply --resume` tries them again"
+        for d in done
+        for target, reason in d.lacked.items()
     ]
     notes += [f"layer {layer} was left out: no target can take it" for layer in homeless]
     return tuple(notes)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -46,6 +45,7 @@ class Done:
         kept: Items that a resume found warm and left alone.
         unavailable: Why the target was given up; None: it was not.
         superseded: The newer plan's claim that stopped this run; None: nothing did.
+        lacked: Other targets that some items needed and that did not answer, with the reason.
     """
 
     target: str
@@ -54,6 +54,7 @@ class Done:
     kept: int = 0
     unavailable: str | None = None
     superseded: Superseded | None = None
+    lacked: dict[str, str] = field(default_factory=dict)
 
 
 class Worker:
@@ -104,9 +105,7 @@ class Worker:
             async with LakeLock(self._lake, f"target-{self._target.name}"):
                 await self._warm_all(receipts)
         except TargetUnavailable as error:
-            # A layer may need another target too, such as a host that generates an answer.
-            ours = error.target == self._target.name
-            self._done.unavailable = error.reason if ours else str(error)
+            self._done.unavailable = error.reason
         except Locked as error:
             self._done.unavailable = str(error)
         except Superseded as error:
@@ -159,7 +158,6 @@ class Worker:
 
     async def _batch(self, layer: Layer, batch: Sequence[PlanItem]) -> None:
         tries = 0
-        begun = time.perf_counter()
 
         async def warm() -> tuple[str, list[Outcome]]:
             nonlocal tries
@@ -173,14 +171,36 @@ class Worker:
         try:
             epoch, outcomes = await self._retried(warm)
         except TargetUnavailable as error:
-            ms = (time.perf_counter() - begun) * 1000 / len(batch)
-            failed = [Outcome(i.item_id, "failed", ms=ms, error=error.reason) for i in batch]
-            await self._record(layer, batch, failed, self._epoch, tries)
-            raise
+            await self._failed(layer, batch, error, tries)
+            return
         await self._record(layer, batch, outcomes, epoch, tries)
         self._epochs.add(epoch)
         self._done.warmed += sum(o.status == "warmed" for o in outcomes)
         self._done.bytes += sum(o.bytes for o in outcomes)
+
+    async def _failed(
+        self, layer: Layer, batch: Sequence[PlanItem], error: TargetUnavailable, tries: int
+    ) -> None:
+        """Leave receipts of a batch that could not be warmed.
+
+        Where another target is down, such as the host that generates answers for a Redis, most
+        of the batch can do without it: item by item, only those that need it fail.
+
+        Raises:
+            TargetUnavailable: It is this worker's own target that is down.
+        """
+        ours = error.target == self._target.name
+        if not ours:
+            self._done.lacked[error.target] = error.reason
+            if len(batch) > 1:
+                for item in batch:
+                    await self._batch(layer, [item])
+                return
+        why = error.reason if ours else str(error)
+        failed = [Outcome(item.item_id, "failed", error=why) for item in batch]
+        await self._record(layer, batch, failed, self._epoch, tries)
+        if ours:
+            raise error
 
     async def _record(
         self,
@@ -217,7 +237,10 @@ class Worker:
         tries = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(self._config.attempts),
             wait=_WAIT,
-            retry=tenacity.retry_if_exception_type(TargetUnavailable),
+            retry=tenacity.retry_if_exception(self._may_pass),
             reraise=True,
         )
         return await tries(call)
+
+    def _may_pass(self, error: BaseException) -> bool:
+        return isinstance(error, TargetUnavailable) and error.target not in self._done.lacked

@@ -7,6 +7,7 @@ Greedy choice finds it, which is never below 63 % of the true best and mostly cl
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ import pyarrow.compute as pc
 
 from warmup_lib.config import Config
 from warmup_lib.distil import sql
+from warmup_lib.guard import signature
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Demand, Layer, PlanItem, Vector
-from warmup_lib.layers.guard import signature
 from warmup_lib.plan.coverage import Group, greedy, served_by
 from warmup_lib.tables import MICRO
 from warmup_lib.verify.vectors import WindowVectors
@@ -89,10 +90,18 @@ class Coverage:
         allowed = set(
             zip(candidates["tenant"].to_pylist(), candidates["key_digest"].to_pylist(), strict=True)
         )
-        gains: list[int] = []
+        best: list[int] = []
+
+        def accept(_: int, gain: int) -> bool:
+            """Go on in a group for as long as its gains are among the best of all groups."""
+            if len(best) < size:
+                heapq.heappush(best, gain)
+                return True
+            return heapq.heappushpop(best, gain) < gain
+
         for members in self._groups.values():
             rows = [self._rows[member] for member in members]
-            picks = greedy(
+            greedy(
                 Group(
                     vectors=self._matrix([row["text_digest"] for row in rows], self._known),
                     heat=np.array([row["requests"] for row in rows], dtype=np.int64),
@@ -102,12 +111,10 @@ class Coverage:
                     family=np.arange(len(rows), dtype=np.int64),
                 ),
                 self._threshold,
-                lambda *_: True,
+                accept,
             )
-            gains += [int(gain) for gain in picks.gains]
-        # Groups share nothing, so the best over all of them are the largest gains of each.
-        best = sum(sorted(gains, reverse=True)[:size])
-        return float(best / sum(row["requests"] for row in self._rows))
+        # Groups share nothing, so the largest gains of all of them are the best of the whole.
+        return float(sum(best) / sum(row["requests"] for row in self._rows))
 
     def _similar(self, entries: Sequence[Entry]) -> list[tuple[list[int], Any]]:
         if self._layer.match == "exact":

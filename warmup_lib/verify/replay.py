@@ -96,7 +96,9 @@ async def on_hosts(
     resident: Mapping[str, Collection[str]],
     progress: Progress,
 ) -> Replayed:
-    """Send a stratified sample to the hosts, one request at a time, some of them also cold.
+    """Send a sample to the hosts, one request at a time, some of them also cold.
+
+    Tenants, planned and unplanned heads, and hours have the shares that they have in the window.
 
     A cold request is the same one under a salt of its own, sent before or after the warm one in
     turn, so that neither gains from its place. One request at a time keeps the first token clean.
@@ -105,7 +107,7 @@ async def on_hosts(
     Args:
         layer: A layer on model hosts.
         targets: The hosts.
-        requests: Rows of `requests`.
+        requests: Rows of `requests`, in order of time.
         context: What the layer needs.
         heads: Digests of the planned heads.
         resident: Item ids of the plan that were proven warm, by target. A hit on anything else
@@ -117,8 +119,8 @@ async def on_hosts(
     """
     settings = context.config.verify
     strata = [
-        (row["tenant"], row["head_digest"] in heads, row["ts"].hour)
-        for row in requests.select(["tenant", "head_digest", "ts"]).to_pylist()
+        (row["tenant"], row["head_digest"] in heads)
+        for row in requests.select(["tenant", "head_digest"]).to_pylist()
     ]
     sample = take(requests, stratified(strata, settings.host_sample, settings.seed))
     paired = set(spread(sample.num_rows, settings.cold_sample))

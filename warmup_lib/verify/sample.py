@@ -1,4 +1,4 @@
-"""Draws of later traffic, by seed: proportional over strata, and spread evenly in time."""
+"""Draws of later traffic: proportional over strata, and spread evenly in time."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ def stratified(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
 
     Shares are rounded by largest remainder, so that the sample has exactly
     `min(size, len(strata))` positions. Where there are more strata than that, the largest get
-    one each.
+    one each. Inside a stratum positions are taken at even distances from a drawn start: where
+    they are in order of time, every hour gets its share too.
 
     Args:
         strata: The stratum of each position.
-        size: Positions to draw.
-        seed: Of the draw.
+        size: Positions to take.
+        seed: Of the drawn starts.
 
     Returns:
         Positions, ascending.
@@ -31,7 +32,8 @@ def stratified(strata: Sequence[Hashable], size: int, seed: int) -> list[int]:
     draw = np.random.default_rng(seed)
     chosen: list[int] = []
     for group, count in zip(groups, counts, strict=True):
-        chosen += [int(p) for p in draw.choice(group, count, replace=False)]
+        start = draw.random()
+        chosen += [group[int((start + turn) * len(group) / count)] for turn in range(count)]
     return sorted(chosen)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.receipts import latest
 from warmup_lib.config import Config
-from warmup_lib.errors import InputDataError
+from warmup_lib.errors import ConfigError, InputDataError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context
@@ -186,17 +186,18 @@ def _window(
 
 
 def _encode(config: Config, context: Context) -> Encode:
-    """Return what encodes later texts; the encoder is opened at the first one."""
-    from warmup_lib.embed.encoder import open_encoder
+    """Return what encodes later texts; the encoder is opened once, at the first one."""
+    from warmup_lib.embed.encoder import Encoder, open_encoder
     from warmup_lib.embed.texts import encode_texts
 
-    def encode(texts: Sequence[str]) -> Any:
+    @cache
+    def opened() -> Encoder:
         encoder = open_encoder(config)
         if encoder.fingerprint != context.vectors.encoder:
-            raise InputDataError(
+            raise ConfigError(
                 f"the plan was made under encoder {context.vectors.encoder}, the settings name "
                 f"{encoder.fingerprint}: verify with the plan's encoder or make a new plan"
             )
-        return encode_texts(encoder, texts, config.encoder.batch_size)
+        return encoder
 
-    return encode
+    return lambda texts: encode_texts(opened(), texts, config.encoder.batch_size)
