@@ -54,7 +54,8 @@ def day_stage(name: str, config: Config, day: str, progress: Progress = silent) 
 def build_day(config: Config, day: str, progress: Progress = silent) -> list[StageReport]:
     """Run the stages up to the plan: distil and embed what is new or changed, then the day's own.
 
-    A day of the history is distilled again only when its requests have changed since.
+    A day of the history is distilled again only when its requests have changed since. Every day
+    is embedded again, which encodes only texts that this encoder has never seen.
 
     Raises:
         InputDataError: The lake has no requests on or before `day`.
@@ -69,7 +70,8 @@ def build_day(config: Config, day: str, progress: Progress = silent) -> list[Sta
     reports = []
     for past in history:
         if is_stale(lake, past):
-            reports += [day_stage(name, config, past, progress) for name in ("distil", "embed")]
+            reports.append(day_stage("distil", config, past, progress))
+        reports.append(day_stage("embed", config, past, progress))
     return reports + [day_stage(name, config, day, progress) for name in ("forecast", "cluster")]
 
 
@@ -78,7 +80,7 @@ def is_stale(lake: Lake, day: str) -> bool:
     requests, prompts = (lake.manifest(t, {"day": day}) for t in ("requests", "prompts"))
     if requests is None:
         return False
-    return prompts is None or prompts.meta.get("input") != requests.content_digest()
+    return prompts is None or prompts.meta.get("requests") != requests.content_digest()
 
 
 def plan(

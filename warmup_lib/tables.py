@@ -136,6 +136,7 @@ PROMPTS = Table(
         *_MODEL,
         *_PROMPT_IDS,
         Column("text", STR, "user text as most often written, redacted"),
+        Column("params", STR, "sampling parameters, JSON"),
         Column("history", BOOL, "has messages before the last user text"),
         Column("locale", STR, "most frequent language tag"),
         Column("intent", STR, "most frequent intent"),

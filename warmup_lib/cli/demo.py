@@ -139,7 +139,6 @@ def _compose(run: Run, log: str, scale: float) -> list[Path]:
     """Write the log where it is not there yet; return its files, oldest first."""
     try:
         from samples.folder import Folder
-
         from samples.generate import generate
         from samples.shipped import Shipped
     except ImportError:

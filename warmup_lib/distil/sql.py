@@ -56,6 +56,7 @@ counted AS (
         MIN(text_digest) AS text_digest,
         MIN(context_digest) AS context_digest,
         BOOL_OR(history IS NOT NULL) AS history,
+        MIN(params) AS params,
         COUNT(*) AS requests,
         COUNT(*) FILTER (WHERE cache_hit) AS cache_hits,
         COUNT(*) FILTER (WHERE bypass) AS bypassed,

@@ -14,9 +14,9 @@ from warmup_lib.distil import sql
 from warmup_lib.distil.near import Text, near_duplicates
 from warmup_lib.distil.volatile import volatile
 from warmup_lib.errors import InputDataError
+from warmup_lib.guard import signature
 from warmup_lib.keys import embedding_text
 from warmup_lib.lake import Lake
-from warmup_lib.layers.guard import signature
 from warmup_lib.stage import Progress, StageReport, silent
 
 

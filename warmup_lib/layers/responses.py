@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config, HostTarget
+from warmup_lib.guard import compatible
 from warmup_lib.layers.answers import generate
 from warmup_lib.layers.base import (
     Context,
@@ -27,7 +28,6 @@ from warmup_lib.layers.base import (
     Vector,
 )
 from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
-from warmup_lib.layers.guard import compatible
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
 from warmup_lib.layers.sizes import response_bytes
 from warmup_lib.targets.base import Target

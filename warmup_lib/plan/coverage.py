@@ -95,8 +95,12 @@ def greedy(
         gains.append(best)
         texts.append(len(new))
         hot = new[left[new] > 0]
+        taken = left[hot]
+        left[new] = 0
+        if not left.any():
+            break
         for whose, neighbour in near.of(hot):
-            np.subtract.at(gain, neighbour, left[hot[whose]])
+            np.subtract.at(gain, neighbour, taken[whose])
         gain[row] = _NEVER
         gain[served[group.family[served] == group.family[row]]] = _NEVER
     return Picks(_ints(rows), _ints(gains), _ints(texts), covered_by)

@@ -68,8 +68,11 @@ class Neighbours:
                         np.add.at(gain, one, heat[other])
                         np.add.at(degree, one, 1)
 
-        with ThreadPoolExecutor(_cores()) as pool:
-            list(pool.map(add, tiles))
+        if len(tiles) > 1:
+            with ThreadPoolExecutor(_cores()) as pool:
+                list(pool.map(add, tiles))
+        else:  # most groups are small: no threads for them
+            list(map(add, tiles))
         linked = np.flatnonzero(degree)
         self._search(linked, self._sketch[linked])
         return gain

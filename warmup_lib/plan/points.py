@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warmup_lib.layers.guard import signature
+from warmup_lib.guard import signature
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Floats, Ints
 

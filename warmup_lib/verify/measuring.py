@@ -55,10 +55,21 @@ class Subject:
 
 @dataclass
 class Measured:
-    """What replaying a window gave, over all layers and targets."""
+    """What replaying a window gave, over all layers and targets.
+
+    Attributes:
+        rows: Rows of `hits`.
+        baselines: By layer: the shares of other sets, and of no set at all (`cold`: what the
+            control found, null where there was none).
+        asked: Requests sent to the control.
+        control: Of these, hits.
+        others: Requests served by an entry that this plan did not warm.
+        unserved: Sampled requests that no host could be asked.
+        lost: Sampled requests with a planned head that was not found warm.
+    """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
-    baselines: dict[str, Any] = field(default_factory=dict)
+    baselines: dict[str, dict[str, Any]] = field(default_factory=dict)
     asked: int = 0
     control: int = 0
     others: int = 0
@@ -110,9 +121,13 @@ class Measuring:
         """Return what replaying and comparing gave; nothing for a window without requests."""
         measured = Measured()
         for layer in self._subject.planned if self._window.rows.num_rows else ():
-            for part in await self._replay(layer):
+            parts = await self._replay(layer)
+            for part in parts:
                 measured.add(part)
-            measured.baselines[layer.name] = self._compare(layer)
+            asked = sum(part.control_asked for part in parts)
+            hits = sum(part.control_hits for part in parts)
+            cold = hits / asked if asked else None
+            measured.baselines[layer.name] = {"cold": cold, **self._compare(layer)}
         return measured
 
     async def _replay(self, layer: Layer) -> list[Replayed]:

@@ -111,11 +111,7 @@ async def verify(
 def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
     ratios = measures.hit_ratios(measured.rows)
     baselines = {
-        layer: {
-            **shares,
-            "cold": 0.0,
-            "live": ratios[layer]["overall"] if layer in ratios else None,
-        }
+        layer: {**shares, "live": ratios[layer]["overall"] if layer in ratios else None}
         for layer, shares in measured.baselines.items()
     }
     return {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmup_lib.layers.guard import compatible, signature
+from warmup_lib.guard import compatible, signature
 
 SAME = [
     ("How do I reset my PIN?", "how can i reset the pin"),
