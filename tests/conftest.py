@@ -1,0 +1,39 @@
+"""Fixtures that rooms share: the embedded Redis and model host, one of each for a whole run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from warmup_lib import stack
+
+
+@pytest.fixture(scope="session")
+def stack_artifacts() -> Path:
+    """Where the stack's programs and model lie: set up once, shared by all homes of all runs."""
+    return Path(os.environ.get("WARMUP_HOME") or Path(__file__).parents[1] / ".stack")
+
+
+@pytest.fixture(scope="session")
+def stack_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """This run's own home of the stack; what was started in it stops with the run."""
+    home = tmp_path_factory.mktemp("stack")
+    yield home
+    stack.down(home)
+
+
+@pytest.fixture(scope="session")
+def stack_redis(stack_home: Path, stack_artifacts: Path) -> stack.StackState:
+    """A running Redis. Tests share it: each uses keys of its own."""
+    return stack.up(stack_home, model_host=False, progress=print, artifacts=stack_artifacts)
+
+
+@pytest.fixture(scope="session")
+def stack_host(stack_home: Path, stack_artifacts: Path) -> stack.StackState:
+    """A running Redis and model host. Tests share them: each uses a `cache_salt` of its own."""
+    state = stack.up(stack_home, progress=print, artifacts=stack_artifacts)
+    assert state.hosts, state.skipped
+    return state
