@@ -40,8 +40,8 @@ def keywords(texts: Sequence[str], groups: Sequence[int], count: int) -> list[li
     A term weighs by the share of a group's texts that hold it, times the logarithm of how many
     times fewer groups than there are it is spread over. The spread is the exponential of the
     entropy, not a count: a word that strays into other groups is still one group's word, while
-    the grammar of each of a tenant's languages is spread evenly. Terms found in most groups are
-    left out, so a single group has none.
+    the grammar of each of a tenant's languages is spread evenly. Terms found in more than
+    a third of the groups (but in one) are left out; a single group has none.
 
     Args:
         texts: The texts.
@@ -65,7 +65,7 @@ def keywords(texts: Sequence[str], groups: Sequence[int], count: int) -> list[li
     shares = counts / counts.sum(axis=0)
     spread = np.exp(-np.sum(shares * np.log(np.where(shares > 0, shares, 1.0)), axis=0))
     scores = counts / np.maximum(sizes, 1)[:, None] * np.log(count / spread)
-    scores[:, (counts > 0).sum(axis=0) > count / 2] = 0.0
+    scores[:, (counts > 0).sum(axis=0) > max(1, count / 3)] = 0.0
     names = vectorizer.get_feature_names_out().tolist()
     return [_pick(row, names) for row in scores]
 
