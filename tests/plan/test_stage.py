@@ -302,6 +302,17 @@ def test_layers_on_a_host_need_no_vectors(tmp_path: Path) -> None:
         run(made, DAY, config())
 
 
+def test_missing_stages_are_named_in_their_order(tmp_path: Path) -> None:
+    empty = Lake(str(tmp_path / "empty"))
+    with pytest.raises(InputDataError, match="run `distil` for it first"):
+        run(empty, DAY, config())
+    made = fill(tmp_path / "lake", {DAY: day_of(DAY, a=1)})
+    made.drop("heat", {"day": DAY})
+    embed(made, DEGREES)
+    with pytest.raises(InputDataError, match="run `forecast` for it first"):
+        run(made, DAY, config())
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

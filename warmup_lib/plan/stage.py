@@ -76,9 +76,10 @@ def run(
 
     started = time.perf_counter()
     ask = _ask(config, day, strategy, since, layers, tenants, models, kind)
+    days = history_days(lake, day, config)
     encoder, dimension = _encoder(lake, config, ask)
     base = current_plan(lake, day, layers=ask.names, scope=ask.scope)
-    made_from = _made_from(lake, config, ask, encoder, base)
+    made_from = _made_from(config, ask, encoder, base, input_digests(lake, days, day, encoder))
     progress("demand", 0, None)
     demand = read_demand(
         lake, day, config, encoder, dimension, since=since, tenants=tenants, models=models
@@ -172,7 +173,7 @@ def _encoder(lake: Lake, config: Config, ask: _Ask) -> tuple[str, int]:
 
 
 def _made_from(
-    lake: Lake, config: Config, ask: _Ask, encoder: str, base: str | None
+    config: Config, ask: _Ask, encoder: str, base: str | None, inputs: dict[str, str]
 ) -> dict[str, Any]:
     """Return all that a plan depends on, which is what its id is made of."""
     return {
@@ -186,7 +187,7 @@ def _made_from(
         "config": config.digest(),
         "version": __version__,
         "encoder": encoder,
-        "inputs": input_digests(lake, history_days(lake, ask.day, config), ask.day, encoder),
+        "inputs": inputs,
     }
 
 
