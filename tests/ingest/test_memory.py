@@ -32,7 +32,10 @@ def peak(tmp_path: Path, rows: int, canonical: Any) -> int:
     with file.open("wb") as out:
         for n in range(rows):
             at = 1_772_323_200 + n * 1_000_000 // rows
-            out.write(orjson.dumps(canonical(n, ts=at, response=f"{n} " * 500)) + b"\n")
+            out.write(
+                orjson.dumps(canonical(n, ts=at, response=f"answer {n}: " + "as said " * 300))
+                + b"\n"
+            )
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(lake), str(file)],
         capture_output=True,

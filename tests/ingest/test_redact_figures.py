@@ -15,7 +15,7 @@ from pathlib import Path
 import phonenumbers
 import pytest
 from phonenumbers import PhoneNumberFormat, PhoneNumberType
-from stdnum import iban, luhn
+from stdnum import luhn
 from stdnum.iso7064 import mod_97_10
 
 from warmup_lib.ingest.redact import redact
@@ -29,6 +29,8 @@ FRAMES = (
     "ich habe {} angegeben, stimmt das?",
     "mon contact est {}, merci",
     "请联系 {} 谢谢",
+    "我昨天写的是{}你们还没有回复我请尽快处理这个问题因为我已经等了很久了真的很着急谢谢",
+    "これは{}です",
     'sent "{}", twice',
     "first line\n{}\nlast line",
 )
@@ -42,6 +44,8 @@ _IBANS = {
     "ES": "n" * 20,
     "CH": "n" * 17,
     "PL": "n" * 24,
+    "BE": "n" * 12,
+    "NO": "n" * 11,
 }
 
 
@@ -92,8 +96,6 @@ def ibans(draw: random.Random) -> Iterator[str]:
         bban = "".join(draw.choice(alphabets[c]) for c in _IBANS[country])
         check = mod_97_10.calc_check_digits(f"{bban}{country}")
         number = f"{country}{check}{bban}"
-        if not iban.is_valid(number):  # some countries have a check digit of their own inside
-            continue
         spaced = " ".join(number[i : i + 4] for i in range(0, len(number), 4))
         yield draw.choice((number, spaced, number.lower()))
 

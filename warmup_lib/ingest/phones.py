@@ -12,13 +12,13 @@ import re
 import phonenumbers
 
 _GAP = r"[ \u00a0().\-/]{0,3}"
-_INSIDE = r"[\w.,+#/@=:-]"
-_END = r"(?![\w-]|\.\d)"
+_INSIDE = r"[A-Za-z0-9_.,+#/@=:-]"
+_END = r"(?![A-Za-z0-9_-]|\.?\d)"
 
 # What may not stand before a number is looked at after its first character: a pattern that begins
 # with a literal is searched for an order of magnitude faster.
 _INTERNATIONAL = re.compile(
-    rf"(?:\+(?<![\w+]\+)|0(?<!{_INSIDE}0)0){_GAP}[1-9](?:{_GAP}\d){{6,14}}{_END}"
+    rf"(?:\+(?<![A-Za-z0-9_+]\+)|0(?<!{_INSIDE}0)0){_GAP}[1-9](?:{_GAP}\d){{6,14}}{_END}"
 )
 _NATIONAL = re.compile(
     rf"(?:\((?<!{_INSIDE}\()0[1-9]\d{{0,4}}\)"
@@ -34,8 +34,9 @@ _NAME = re.compile(
     r"móvil|celular|portable|téléphone|teléfono|numéro|rufnummer|telefonnummer|handynummer)\b|"
     r"\b(?:call|text|ring|reach|contact) (?:me|us|him|her|them)\b|\brufen sie\b|\bappelez\b|"
     r"电话|電話|手机|手機|携帯|联系方式|号码)"
-    r"(?:[\s:.#\-\u2013\uff1a]|\b(?:number|no|nr|nummer|num|is|at|on|under|me|us|unter|est|es|au|"
-    r"al|an|ist|mich)\b|号码|号|是|为){0,8}\Z"
+    r"(?:[\s:.#\-\u00a0\u2013\u3000\uff1a]|\b(?:number|no|nr|nummer|num|is|at|on|under|me|us|unter|est|es|au|"
+    r"al|an|ist|mich)\b|号码|号|是|为){0,8}\Z",
+    re.ASCII,
 )
 _NAME_LENGTH = 48
 _NAME_PARTS = (

@@ -18,19 +18,23 @@ from warmup_lib.ingest import phones, tokens
 
 EMAIL, CARD, IBAN, PHONE = "<EMAIL>", "<CARD>", "<IBAN>", "<PHONE>"
 
-_CACHED_LENGTH = 64 * 1024
-"""Longer texts are not remembered, which bounds the memory of the cache."""
+_REMEMBERED = range(512, 64 * 1024)
+"""Lengths of the texts whose redaction is remembered: system prompts and tools come again and
+again, short texts are quicker to do again, and longer ones would take too much memory."""
 
 _SEVEN_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
 
+# Boundaries are those of ASCII words: Chinese and Japanese write no space around a number.
 _EMAIL = re.compile(
-    r"(?<![\w.%+'-])[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-]*@)(?!\w)"
+    r"(?<![A-Za-z0-9_.%+'\u00c0-\u1fff-])[A-Za-z0-9_.%+'\u00c0-\u1fff-]{1,64}"
+    r"@(?:[\w-]{1,63}\.){1,8}(?:[A-Za-z]{2,24}(?![A-Za-z0-9_])|[^\W\d_]{2,24}(?!\w))"
 )
+_EMAIL_IN_ANY_SCRIPT = re.compile(r"[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}")
 
 _CARD = re.compile(
-    r"(?<![\w.,+/-])(?:\d{12,19}"
+    r"(?<![A-Za-z0-9_.,+/-])(?:\d{12,19}"
     r"|\d{4}(?P<four>[ \u00a0-])\d{4}(?P=four)\d{4}(?P=four)\d{1,4}(?:(?P=four)\d{1,3})?"
-    r"|\d{4}(?P<six>[ \u00a0-])\d{6}(?P=six)\d{4,5})(?![\w-])(?!\.\d)"
+    r"|\d{4}(?P<six>[ \u00a0-])\d{6}(?P=six)\d{4,5})(?![A-Za-z0-9_-])(?!\.?\d)"
 )
 _ISSUERS = re.compile(
     r"(?:4(?:\d{12}|\d{15}|\d{18})"  # Visa
@@ -45,12 +49,12 @@ _ISSUERS = re.compile(
 )
 
 _IBAN_START = re.compile(r"[A-Za-z]{2}\d{2}", re.ASCII)
-_IBAN = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,30}", re.ASCII)
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,30}", re.ASCII)
 
 
 def redact(text: str) -> str:
-    """Return `text` with personal data and secrets replaced; the same object when none."""
-    return _remembered(text) if len(text) <= _CACHED_LENGTH else _redact(text)
+    """Return `text` with personal data and secrets replaced."""
+    return _remembered(text) if len(text) in _REMEMBERED else _redact(text)
 
 
 def redact_json(value: Any) -> Any:
@@ -72,10 +76,9 @@ def dump_redacted(value: Any, *, sort: bool = False) -> tuple[str, bool]:
         sort: Write the fields of objects in the order of their names. Without it they stay as
             logged, which matters where a chat template prints them.
     """
-    option = orjson.OPT_SORT_KEYS if sort else 0
-    raw = orjson.dumps(value, option=option)
-    clean = orjson.dumps(redact_json(value), option=option)
-    return clean.decode(), clean != raw
+    raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort else 0)
+    clean = _remembered_json(raw) if len(raw) in _REMEMBERED else _clean_json(raw)
+    return clean, clean.encode() != raw
 
 
 @functools.lru_cache(maxsize=512)
@@ -83,10 +86,19 @@ def _remembered(text: str) -> str:
     return _redact(text)
 
 
+@functools.lru_cache(maxsize=512)
+def _remembered_json(raw: bytes) -> str:
+    return _clean_json(raw)
+
+
+def _clean_json(raw: bytes) -> str:
+    return orjson.dumps(redact_json(orjson.loads(raw))).decode()
+
+
 def _redact(text: str) -> str:
     text = tokens.redact(text)
     if "@" in text:
-        text = _EMAIL.sub(EMAIL, text)
+        text = _EMAIL_IN_ANY_SCRIPT.sub(EMAIL, _EMAIL.sub(EMAIL, text))
     if _SEVEN_DIGITS.search(text):
         if _IBAN_START.search(text):
             text = _IBAN.sub(_iban, text)
@@ -104,7 +116,8 @@ def _iban(found: re.Match[str]) -> str:
     """Replace the longest beginning that is an IBAN: words that follow one look like a part."""
     text = found[0]
     for end in range(len(text), 14, -1):
-        inside_word = text[end - 1] in " \u00a0-" or (end < len(text) and text[end].isalnum())
-        if not inside_word and iban.is_valid(text[:end].replace("\u00a0", "")):
+        inside_word = text[end - 1] in " \u00a0-" or text[end : end + 1].isalnum()
+        # Lists of banks, which a country's own check goes by, are never complete.
+        if not inside_word and iban.is_valid(text[:end].replace("\u00a0", ""), check_country=False):
             return IBAN + text[end:]
     return text
