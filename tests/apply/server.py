@@ -7,20 +7,20 @@ from pathlib import Path
 import redis
 
 from warmup_lib import stack
-from warmup_lib.config import warmup_home
 
 
 class Server:
     """One process at a time, on a new port after each start."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, artifacts: Path) -> None:
         self.home = home
+        self.artifacts = artifacts
         self.url = ""
         self.start()
 
     def start(self) -> None:
         state = stack.up(
-            self.home, model_host=False, progress=lambda _: None, artifacts=warmup_home()
+            self.home, model_host=False, progress=lambda _: None, artifacts=self.artifacts
         )
         assert state.redis is not None
         self.url = state.redis.url

@@ -17,7 +17,6 @@ from tests.apply.server import Server
 from warmup_lib import pipeline
 from warmup_lib.config import Config
 from warmup_lib.lake import Lake
-from warmup_lib.stack import StackState
 from warmup_lib.stage import StageReport
 
 pytestmark = pytest.mark.stack
@@ -29,9 +28,8 @@ IN_FLIGHT = 4 * 25
 
 
 @pytest.fixture
-def server(stack_redis: StackState, tmp_path: Path) -> Iterator[Server]:
-    assert stack_redis.redis is not None  # so that the programs are there
-    server = Server(tmp_path / "redis")
+def server(stack_artifacts: Path, tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "redis", stack_artifacts)
     yield server
     server.stop()
 

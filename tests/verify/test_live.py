@@ -30,7 +30,6 @@ from warmup_lib.config import Config
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import item_id
 from warmup_lib.layers.registry import LAYERS
-from warmup_lib.stack import StackState
 from warmup_lib.targets.open import close_all, open_targets
 from warmup_lib.verify.measuring import Subject
 from warmup_lib.verify.stage import verify
@@ -80,9 +79,8 @@ def _mix(vector: Any, other: Any, cosine: float) -> Any:
 
 
 @pytest.fixture
-def server(stack_redis: StackState, tmp_path: Path) -> Iterator[Server]:
-    assert stack_redis.redis is not None  # so that the programs are there
-    server = Server(tmp_path / "redis")
+def server(stack_artifacts: Path, tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "redis", stack_artifacts)
     yield server
     server.stop()
 
