@@ -22,8 +22,8 @@ from warmup_lib.tables import PROMPTS
 
 ONE, TWO = "2026-03-13", "2026-03-14"
 KEYS = Keys(b"a secret for the tests of cluster")
-CARDS = ["my card is lost", "I lost my card", "card lost", "where is my lost card"]
-RAIN = ["will it rain today", "is it going to rain today", "今天会下雨吗", "rain today?"]
+CARDS = ["my card is lost", "I have lost the bank card", "card lost", "where is my lost card"]
+RAIN = ["does it rain today", "will there be rain in Oslo today", "后天上海会下雪吗", "rain today?"]
 
 
 def prompts(

@@ -33,7 +33,14 @@ def content(root: Path) -> dict[str, bytes]:
 def some_requests(make: Callable[..., Row], count: int, seed: int) -> list[Row]:
     """Return requests that disagree on whatever a group-by has to settle."""
     draw = random.Random(seed)
-    texts = ["Reset my PIN", "reset  my PIN", "reset my PIN?", "where is my card", "退款", "退款?"]
+    texts = [
+        "Reset my PIN",
+        "reset  my PIN",
+        "reset my PIN?",
+        "where is my parcel",
+        "退款",
+        "退款?",
+    ]
     return [
         make(
             draw.randrange(600),
@@ -102,7 +109,7 @@ def near(lake: Lake) -> dict[tuple[str, str], str | None]:
 def test_near_duplicates_are_of_one_tenant_and_context(
     tmp_path: Path, request_row: Callable[..., Row], store_requests: Callable[..., Lake]
 ) -> None:
-    asked = "how do I reset my password please"
+    asked = "how do I renew my passport please"
     rows = [
         request_row(1, asked),
         request_row(2, asked),
@@ -110,8 +117,8 @@ def test_near_duplicates_are_of_one_tenant_and_context(
         request_row(4, asked + "!", tenant="zeta"),
         request_row(5, asked + " ...", system_prompt="Another context."),
         request_row(6, asked + ".", redacted=True),
-        request_row(7, "how do I not reset my password please"),
-        request_row(8, "how do I reset my 2 passwords please"),
+        request_row(7, "how do I not renew my passport please"),
+        request_row(8, "how do I renew my 2 passports please"),
     ]
     lake = store_requests(tmp_path, rows)
     report = run(lake, DAY, Config())
@@ -123,7 +130,7 @@ def test_near_duplicates_are_of_one_tenant_and_context(
 def test_case_variants_are_one_text_and_count_together(
     tmp_path: Path, request_row: Callable[..., Row], store_requests: Callable[..., Lake]
 ) -> None:
-    asked = "how do I reset my password please"
+    asked = "how do I renew my passport please"
     rows = [
         request_row(1, asked),
         request_row(2, asked.upper()),

@@ -29,7 +29,7 @@ def test_vectors_are_of_length_one_in_order_and_the_same_in_any_batch(
 
 def test_one_meaning_in_english_and_chinese_is_near(encoder: UniversalSentenceEncoder) -> None:
     english, chinese, other = encoder.encode(
-        ["how do i reset my password", "如何重置我的密码", "今天会下雨吗"]
+        ["how can the password be reset", "怎样重置密码", "后天上海会下雪吗"]
     )
     assert english @ chinese > 0.7
     assert english @ other < 0.3
