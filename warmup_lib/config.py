@@ -93,7 +93,7 @@ class ForecastConfig(_Section):
     """How past requests become expected ones."""
 
     lookback: Duration = Field(timedelta(days=28), description="history read")
-    half_life: Duration = Field(timedelta(days=3), description="age at which a request counts half")
+    half_life: Duration = Field(timedelta(days=2), description="age at which a request counts half")
 
 
 class PlanConfig(_Section):

@@ -66,6 +66,10 @@ class Lake:
     Args:
         uri: `file://...`, `s3://...` or any URL that fsspec knows; a plain path is a local folder.
         storage_options: Passed to fsspec (credentials, endpoint).
+
+    Attributes:
+        fs: The file system, for what is kept beside the tables (locks).
+        root: The lake's folder on it.
     """
 
     def __init__(self, uri: str, storage_options: Mapping[str, Any] | None = None) -> None:
@@ -74,15 +78,15 @@ class Lake:
         except (ValueError, ImportError) as error:
             raise ConfigError(f"the lake '{uri}' can't be opened: {error}") from None
         self.uri = uri
-        self._fs: Any = fs
-        self._root: str = str(root).rstrip("/")
+        self.fs: Any = fs
+        self.root: str = str(root).rstrip("/")
 
     # -- partitions ------------------------------------------------------------------------------
 
     def path(self, table: str, partition: Partition | None = None) -> str:
         """Return the folder of a table or of one of its partitions."""
         declared = self._table(table)
-        parts = [self._root, table]
+        parts = [self.root, table]
         if partition is not None:
             if set(partition) != set(declared.partition):
                 raise InputDataError(f"table {table} is partitioned by {declared.partition}")
@@ -95,7 +99,7 @@ class Lake:
         base = self.path(table)
         pattern = posixpath.join(base, *[f"{key}=*" for key in keys], _MANIFEST)
         found = []
-        for file in self._fs.glob(pattern):
+        for file in self.fs.glob(pattern):
             folders = posixpath.dirname(str(file)).split("/")[-len(keys) :]
             found.append(
                 {key: unquote(f.split("=", 1)[1]) for key, f in zip(keys, folders, strict=True)}
@@ -114,7 +118,7 @@ class Lake:
         """
         file = posixpath.join(self.path(table, partition), _MANIFEST)
         try:
-            raw = json.loads(self._fs.cat_file(file))
+            raw = json.loads(self.fs.cat_file(file))
         except FileNotFoundError:
             return None
         if raw["schema_version"] != SCHEMA_VERSION:
@@ -175,8 +179,8 @@ class Lake:
         old = self.manifest(table, partition)
         if old is None:
             return 0
-        self._fs.rm_file(posixpath.join(self.path(table, partition), _MANIFEST))
-        self._fs.rm(self.path(table, partition), recursive=True)
+        self.fs.rm_file(posixpath.join(self.path(table, partition), _MANIFEST))
+        self.fs.rm(self.path(table, partition), recursive=True)
         return old.rows
 
     def _stage(self, table: str, partition: Partition, rows: pa.Table) -> Part:
@@ -189,12 +193,12 @@ class Lake:
         )
         data = sink.getvalue().to_pybytes()
         name = f"part-{hashlib.sha256(data).hexdigest()[:24]}.parquet"
-        staged = posixpath.join(self._root, _STAGING, f"{uuid.uuid4().hex}.parquet")
-        self._fs.makedirs(posixpath.dirname(staged), exist_ok=True)
-        self._fs.pipe_file(staged, data)
+        staged = posixpath.join(self.root, _STAGING, f"{uuid.uuid4().hex}.parquet")
+        self.fs.makedirs(posixpath.dirname(staged), exist_ok=True)
+        self.fs.pipe_file(staged, data)
         folder = self.path(table, partition)
-        self._fs.makedirs(folder, exist_ok=True)
-        self._fs.mv(staged, posixpath.join(folder, name))
+        self.fs.makedirs(folder, exist_ok=True)
+        self.fs.mv(staged, posixpath.join(folder, name))
         return Part(name, ordered.num_rows, len(data))
 
     def _publish(
@@ -207,15 +211,15 @@ class Lake:
             "meta": meta,
         }
         folder = self.path(table, partition)
-        self._fs.makedirs(folder, exist_ok=True)
-        staged = posixpath.join(self._root, _STAGING, f"{uuid.uuid4().hex}.json")
-        self._fs.makedirs(posixpath.dirname(staged), exist_ok=True)
-        self._fs.pipe_file(staged, json.dumps(body, sort_keys=True, indent=1).encode())
-        self._fs.mv(staged, posixpath.join(folder, _MANIFEST))
+        self.fs.makedirs(folder, exist_ok=True)
+        staged = posixpath.join(self.root, _STAGING, f"{uuid.uuid4().hex}.json")
+        self.fs.makedirs(posixpath.dirname(staged), exist_ok=True)
+        self.fs.pipe_file(staged, json.dumps(body, sort_keys=True).encode())
+        self.fs.mv(staged, posixpath.join(folder, _MANIFEST))
         listed = {p.name for p in parts} | {_MANIFEST}
-        for file in self._fs.ls(folder, detail=False):
+        for file in self.fs.ls(folder, detail=False):
             if posixpath.basename(str(file)) not in listed:
-                self._fs.rm_file(str(file))
+                self.fs.rm_file(str(file))
         return manifest
 
     # -- reading ---------------------------------------------------------------------------------
@@ -252,7 +256,7 @@ class Lake:
     ) -> Iterator[pa.Table]:
         for partition in partitions:
             for file in self.files(table, partition):
-                with self._fs.open(file, "rb") as source:
+                with self.fs.open(file, "rb") as source:
                     yield pq.read_table(source, columns=columns, partitioning=None)
 
     def sql(self) -> duckdb.DuckDBPyConnection:
@@ -264,7 +268,7 @@ class Lake:
         connection = duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'")
         if "file" not in self._protocols():
-            connection.register_filesystem(self._fs)
+            connection.register_filesystem(self.fs)
         for name in TABLES:
             connection.execute(self._view(name))
         return connection
@@ -289,7 +293,7 @@ class Lake:
     # -- helpers ---------------------------------------------------------------------------------
 
     def _protocols(self) -> tuple[str, ...]:
-        protocol = self._fs.protocol
+        protocol = self.fs.protocol
         return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
     @staticmethod

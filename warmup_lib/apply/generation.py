@@ -7,10 +7,8 @@ has no place for one; there it is kept in the lake, beside the locks.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 from urllib.parse import quote
-
-import fsspec
 
 from warmup_lib.errors import Superseded
 from warmup_lib.lake import Lake
@@ -32,9 +30,8 @@ class _InLake:
     """The owner of a target that can't record it."""
 
     def __init__(self, lake: Lake, target: str) -> None:
-        fs, root = fsspec.core.url_to_fs(lake.uri)
-        self._fs: Any = fs
-        self._folder = f"{str(root).rstrip('/')}/_locks"
+        self._fs = lake.fs
+        self._folder = f"{lake.root}/_locks"
         self._file = f"{self._folder}/generation-{quote(target, safe='')}"
 
     async def set_generation(self, plan_id: str) -> None:

@@ -14,10 +14,8 @@ import socket
 import time
 import uuid
 from dataclasses import asdict, dataclass
-from typing import Any
 from urllib.parse import quote
 
-import fsspec
 import psutil
 
 from warmup_lib.errors import WarmupError
@@ -75,9 +73,8 @@ class LakeLock:
     """
 
     def __init__(self, lake: Lake, name: str, wait_s: float = 0.0) -> None:
-        fs, root = fsspec.core.url_to_fs(lake.uri)
-        self._fs: Any = fs
-        self._folder = f"{str(root).rstrip('/')}/_locks"
+        self._fs = lake.fs
+        self._folder = f"{lake.root}/_locks"
         self._file = f"{self._folder}/{quote(name, safe='')}.json"
         self._name = name
         self._wait_s = wait_s

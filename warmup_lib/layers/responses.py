@@ -34,7 +34,7 @@ from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import ChatResult
 from warmup_lib.targets.store import Ask, Entry, Near, RedisStore, as_store
 
-NEIGHBOURS = 4
+NEIGHBOURS = 8
 """Entries looked at before a similar question counts as a miss: the guard may refuse the nearest
 where the next one holds the answer, as the plan expects."""
 
