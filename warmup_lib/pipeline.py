@@ -114,6 +114,22 @@ def plan(
     )
 
 
+def plan_named(config: Config, name: str) -> str:
+    """Return a plan id: `name` itself, or the newest plan's for `latest`.
+
+    Raises:
+        InputDataError: There is no plan yet.
+    """
+    from warmup_lib.plan.current import current_plan
+
+    if name != "latest":
+        return name
+    newest = current_plan(open_lake(config))
+    if newest is None:
+        raise InputDataError(f"no plan in {config.lake}: `warmup plan --day DAY` makes one")
+    return newest
+
+
 def plan_diff(config: Config, a: str, b: str) -> dict[str, Any]:
     """Return what plan `b` added, kept and dropped against plan `a`."""
     from warmup_lib.plan.diff import diff

@@ -45,7 +45,7 @@ def main() -> None:
       warmup init                                  write a settings file for this machine
       warmup stack up                              start an embedded Redis and model host
       warmup ingest --format auto logs/*.jsonl.gz  read request logs
-      warmup plan --day 2026-03-14                 choose what to warm
-      warmup apply --plan ID                       warm it
-      warmup verify --plan ID --day 2026-03-15     prove it, and measure the hit ratio
+      warmup plan --day 2026-03-16                 choose what to warm
+      warmup apply --plan latest                   warm it
+      warmup verify --plan latest --day 2026-03-17 prove it, and measure the hit ratio
     """

@@ -30,7 +30,7 @@ def sql(call: Call, report: str | None, day: str | None, list_them: bool) -> Non
     \b
     Examples:
       warmup sql --list
-      warmup sql top_clusters --day 2026-03-14
+      warmup sql top_clusters --day 2026-03-16
       echo "SELECT day, count(*) FROM requests GROUP BY day ORDER BY day" | warmup sql
     """
     if list_them:

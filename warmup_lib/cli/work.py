@@ -22,7 +22,7 @@ def _day(_: click.Context, parameter: click.Parameter, value: str | None) -> str
         return date.fromisoformat(value).isoformat()
     except ValueError:
         raise click.BadParameter(
-            f"'{value}' is not a day such as 2026-03-14", param=parameter
+            f"'{value}' is not a day such as 2026-03-16", param=parameter
         ) from None
 
 
@@ -41,7 +41,7 @@ def ingest(call: Call, dialect: str, files: tuple[Path, ...]) -> None:
 
     \b
     Examples:
-      warmup ingest --format jsonl logs/requests-2026-03-14.jsonl.gz
+      warmup ingest --format jsonl logs/requests-2026-03-16.jsonl.gz
       warmup ingest --format litellm spend_logs.parquet
     """
     with call.progress() as progress:
@@ -91,9 +91,9 @@ def plan(call: Call, *, day: str | None, strategy: str, since: str | None, force
 
     \b
     Examples:
-      warmup plan --day 2026-03-14
-      warmup plan --day 2026-03-14 --strategy incremental --json
-      warmup plan diff 2026-03-13-nightly-0a1b2c3d4e 2026-03-14-nightly-5f6a7b8c9d
+      warmup plan --day 2026-03-16
+      warmup plan --day 2026-03-16 --strategy incremental --json
+      warmup plan diff 2026-03-15-nightly-0a1b2c3d4e latest
     """
     if click.get_current_context().invoked_subcommand:
         return
@@ -124,14 +124,14 @@ def plan_diff(call: Call, a: str, b: str) -> None:
 
     \b
     Example:
-      warmup plan diff 2026-03-13-nightly-0a1b2c3d4e 2026-03-14-nightly-5f6a7b8c9d
+      warmup plan diff 2026-03-15-nightly-0a1b2c3d4e latest
     """
-    facts = pipeline.plan_diff(call.config, a, b)
+    facts = pipeline.plan_diff(call.config, a, pipeline.plan_named(call.config, b))
     call.answer(facts, lambda console: render.plan_diff(console, facts))
 
 
 @click.command()
-@click.option("--plan", "plan_id", required=True, help="Plan to warm.")
+@click.option("--plan", "plan_id", required=True, help="Plan to warm, or `latest`.")
 @click.option("--layer", "layers", multiple=True, help="Only this layer (repeatable).")
 @click.option("--target", "targets", multiple=True, help="Only this target (repeatable).")
 @click.option("--resume", is_flag=True, help="Warm only what is not resident yet.")
@@ -143,14 +143,14 @@ def apply(
 
     \b
     Examples:
-      warmup apply --plan 2026-03-14-nightly-5f6a7b8c9d
-      warmup apply --plan 2026-03-14-nightly-5f6a7b8c9d --resume
-      warmup apply --plan 2026-03-14-nightly-5f6a7b8c9d --layer responses
+      warmup apply --plan latest
+      warmup apply --plan 2026-03-16-nightly-5f6a7b8c9d --resume
+      warmup apply --plan 2026-03-16-nightly-5f6a7b8c9d --layer responses
     """
     with call.progress() as progress:
         report = pipeline.apply(
             call.config,
-            plan_id,
+            pipeline.plan_named(call.config, plan_id),
             layers=layers or None,
             targets=targets or None,
             resume=resume,
@@ -165,7 +165,7 @@ def apply(
 
 
 @click.command()
-@click.option("--plan", "plan_id", required=True, help="Plan to verify.")
+@click.option("--plan", "plan_id", required=True, help="Plan to verify, or `latest`.")
 @click.option(
     "--requests",
     type=click.Path(path_type=Path, exists=True),
@@ -180,14 +180,18 @@ def verify(call: Call, plan_id: str, requests: Path | None, day: str | None) -> 
 
     \b
     Examples:
-      warmup verify --plan 2026-03-14-nightly-5f6a7b8c9d
-      warmup verify --plan 2026-03-14-nightly-5f6a7b8c9d --day 2026-03-15
+      warmup verify --plan latest
+      warmup verify --plan 2026-03-16-nightly-5f6a7b8c9d --day 2026-03-17
     """
     if requests and day:
         raise click.UsageError("give --requests or --day, not both")
     with call.progress() as progress:
         report = pipeline.verify(
-            call.config, plan_id, day=day, requests=requests, progress=progress
+            call.config,
+            pipeline.plan_named(call.config, plan_id),
+            day=day,
+            requests=requests,
+            progress=progress,
         )
     call.answer(
         {**report.facts, "notes": list(report.notes)},
