@@ -384,7 +384,7 @@ def main() -> None:
         print("bench/coverage.py: skipped, WARMUP_DATA names no folder with BANKING77")
         return
     parts = list(sections(Path(folder)))
-    title = "# Choosing what to warm\n\nMade by `bench/coverage.py`, read in docs/adr/0004-selection.md."
+    title = "# Choosing what to warm\n\nMade by `bench/coverage.py` for docs/adr/0004-selection.md."
     REPORT.write_text("\n\n".join([title, machine(), *parts]) + "\n", encoding="utf-8")
     print(f"wrote {REPORT}")
 
