@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warmup_lib.ingest.messages import Conversation, split
@@ -127,12 +127,14 @@ MESSAGE = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(MESSAGE, max_size=6), TEXT, st.lists(MESSAGE, max_size=3))
 def test_nothing_of_a_conversation_is_lost(before: list[Any], text: str, after: list[Any]) -> None:
     messages = [system("s"), *before, user(text), *after]
     assert rebuild(split(messages)) == messages
 
 
+@settings(deadline=None)
 @given(st.lists(MESSAGE, min_size=1, max_size=4), st.lists(MESSAGE, min_size=1, max_size=4))
 def test_two_conversations_have_two_identities(one: list[Any], other: list[Any]) -> None:
     keys = Keys(b"a secret of the tests")

@@ -154,6 +154,7 @@ def test_marks(tmp_path: Path, canonical: Any, write: Any, ingest: Any, stored: 
         canonical(10, prompt="ping", params={"max_tokens": 1}),
         canonical(11, user_agent="kube-probe/1.31"),
         canonical(12, headers={"Cache-Control": "no-store"}),
+        canonical(13, extra={"route": "/healthz"}),
     ]
     report = ingest(write(tmp_path / "log", *rows))
     found = stored("requests")
@@ -165,7 +166,7 @@ def test_marks(tmp_path: Path, canonical: Any, write: Any, ingest: Any, stored: 
         "warmup": [2, 3, 4],
         "cache_hit": [5],
         "bypass": [6, 7, 8, 9, 12],
-        "health": [10, 11],
+        "health": [10, 11, 13],
     }
     assert report.facts["warmup_rows"] == 3
 

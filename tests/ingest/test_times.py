@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warmup_lib.ingest.outcome import Reason, Rejected
@@ -57,6 +57,7 @@ def test_a_dialect_may_state_the_zone_of_its_times() -> None:
     assert clock.without_zone == 1
 
 
+@settings(deadline=None)
 @given(st.datetimes(datetime(2000, 1, 2), datetime(2026, 3, 16)))  # noqa: DTZ001
 def test_the_unit_of_an_epoch_is_told_by_its_magnitude(naive: datetime) -> None:
     at = naive.replace(tzinfo=UTC)

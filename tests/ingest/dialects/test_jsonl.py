@@ -12,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from warmup_lib.config import Config
 from warmup_lib.ingest.dialects.jsonl import FIELDS, Jsonl
-from warmup_lib.ingest.outcome import Reason, Rejected
+from warmup_lib.ingest.outcome import Kept, Raw, Reason
+from warmup_lib.ingest.prepare import Preparer
 from warmup_lib.ingest.times import Clock
+from warmup_lib.keys import Keys
 
 DOCS = Path(__file__).parents[3] / "docs" / "requests.md"
 AS_OF = datetime(2026, 3, 15, 12, tzinfo=UTC)
@@ -30,12 +33,12 @@ GOOD = {
 }
 
 
+PREPARER = Preparer(Jsonl(), "source", Clock(UTC, AS_OF), Config(), Keys(b"a secret of the tests"))
+
+
 def verdict(row: dict[str, Any]) -> Reason | None:
-    try:
-        Jsonl().parse(row, Clock(UTC, AS_OF))
-    except Rejected as rejected:
-        return rejected.reason if rejected.field else None
-    return None
+    found = PREPARER.prepare(Raw(1, 0, 0, row))
+    return None if isinstance(found, Kept) else found.reason
 
 
 def test_the_schema_is_one_and_names_the_parsers_fields() -> None:
@@ -48,7 +51,13 @@ def test_the_documentation_names_every_field_with_its_meaning() -> None:
     assert table == {k: v["description"] for k, v in SCHEMA["properties"].items()}
 
 
-SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text("a* \n5")
+SCALAR = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | st.text("a* \n5")
+)
 VALUE = st.one_of(
     SCALAR,
     st.lists(SCALAR, max_size=2),
@@ -88,6 +97,7 @@ def test_schema_and_parser_agree(row: dict[str, Any]) -> None:
         ({"prompt": ""}, Reason.EMPTY_PROMPT),
         ({"prompt": None, "messages": []}, Reason.MISSING_FIELD),
         ({"model": 5}, Reason.WRONG_TYPE),
+        ({"tenant": "*"}, Reason.BAD_TENANT),
         ({"params": [1]}, Reason.WRONG_TYPE),
         ({"status": True}, Reason.WRONG_TYPE),
         ({"status": 1000}, Reason.OUT_OF_RANGE),
@@ -105,6 +115,7 @@ def test_what_is_refused_and_why(change: dict[str, Any], reason: Reason) -> None
     assert not VALIDATOR.is_valid(row)
 
 
+@settings(deadline=None)
 @given(
     st.fixed_dictionaries(
         {},

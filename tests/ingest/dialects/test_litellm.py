@@ -163,8 +163,9 @@ def test_parquet_and_json_lines_give_the_same_requests(
         found = read_requests([tmp_path / "log.parquet"], dialect, config, keys, AS_OF)
         same = [n for n in want.column_names if n not in ("source", "extra")]
         assert found.select(same).to_pylist() == want.select(same).to_pylist()
-    extra = json.loads(want["extra"][0].as_py())
-    assert extra["end_user"] == "<EMAIL>"
+        extras = [[json.loads(e.as_py()) for e in t["extra"]] for t in (found, want)]
+        assert extras[0] == extras[1]
+    assert extras[0][0]["end_user"] == "<EMAIL>"
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,8 @@ class Jsonl:
         talk = _conversation(row)
         params = fields.mapping(row, "params")
         unknown = {k: v for k, v in row.items() if k not in FIELDS and v is not None}
-        found = marks.headers(unknown.get("metadata"), unknown.get("headers"))
+        extra = {**fields.mapping(row, "extra"), **unknown}
+        found = marks.headers(extra.get("metadata"), extra.get("headers"))
         cache_control = fields.text(row, "cache_control")
         served_from = fields.text(row, "served_from")
         return LogRow(
@@ -99,17 +100,17 @@ class Jsonl:
             health=marks.is_health(
                 talk.prompt,
                 params.get("max_tokens"),
-                unknown.get("route"),
-                found.get("user-agent", unknown.get("user_agent")),
+                extra.get("route"),
+                found.get("user-agent", extra.get("user_agent")),
             ),
             cache_hit=served_from is not None,
             bypass=marks.goes_round(
                 cache_control or found.get("cache-control"),
                 {"skip_cache": _flag(row, "skip_cache")},
                 params,
-                unknown,
+                extra,
             ),
-            extra={**fields.mapping(row, "extra"), **unknown},
+            extra=extra,
         )
 
 

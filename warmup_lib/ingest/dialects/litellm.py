@@ -309,8 +309,7 @@ def _output(response: Mapping[str, Any]) -> str | None:
 
 
 def _extra(row: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {
-        k: v for k, v in row.items() if (k in _KEPT or k not in _COLUMNS) and v not in (None, "")
-    }
-    unread = {k: v for k, v in body.items() if k not in _READ}
-    return {**kept, **({"body": unread} if unread else {})}
+    kept = {k: v for k, v in row.items() if k in _KEPT or k not in _COLUMNS}
+    kept["request_tags"] = _json(row, "request_tags")
+    kept["body"] = {k: v for k, v in body.items() if k not in _READ}
+    return {k: v for k, v in kept.items() if v not in (None, "", {})}
