@@ -113,7 +113,7 @@ def test_texts_without_a_vector_are_in_no_cluster_and_counted(tmp_path: Path) ->
     lake = store(tmp_path, {TWO: prompts("card", "x" * 20_001)})
     report = run(lake, TWO, Config())
     assert report.facts["members"] == report.facts["without_vector"] == 1
-    assert report.notes == ("1 texts have no vector and are in no cluster",)
+    assert report.notes == ("texts without a vector, in no cluster: 1",)
 
 
 def test_days_that_were_not_embedded_are_named(lake: Lake) -> None:

@@ -108,8 +108,8 @@ def test_empty_and_overlong_texts_have_no_vector_and_are_counted(
     # The empty text and the blank one have one canonical form, so one digest.
     assert counts(report.facts) == (3, 1, 0, 2)
     assert report.notes == (
-        "2 texts are empty or longer than the encoder reads: they have no vector and are matched "
-        "exactly only",
+        "texts that are empty or longer than the encoder reads, and so have no vector and are "
+        "matched exactly only: 2",
     )
     assert counts(run(lake, ONE, config).facts) == (3, 0, 1, 2)
 

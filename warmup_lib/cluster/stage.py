@@ -98,7 +98,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
 
 def _notes(lake: Lake, days: Sequence[str], encoder: str, without: int) -> tuple[str, ...]:
     embedded = {p["day"] for p in lake.partitions("vectors") if p["encoder"] == encoder}
-    notes = [f"{without} texts have no vector and are in no cluster"] if without else []
+    notes = [f"texts without a vector, in no cluster: {without}"] if without else []
     if behind := [day for day in days if day not in embedded]:
         notes.append(f"not embedded under this encoder: {', '.join(behind)}; run `embed` for them")
     return tuple(notes)

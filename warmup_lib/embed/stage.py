@@ -54,8 +54,8 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
     seconds = time.perf_counter() - encoding
     unreadable = new.num_rows - embedded
     notes = (
-        f"{unreadable} texts are empty or longer than the encoder reads: they have no vector and "
-        "are matched exactly only",
+        "texts that are empty or longer than the encoder reads, and so have no vector and are "
+        f"matched exactly only: {unreadable}",
     )
     return StageReport(
         "embed",
