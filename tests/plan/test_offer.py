@@ -53,6 +53,13 @@ def test_heads_are_ordered_by_the_tokens_they_save() -> None:
     assert made.reason(best, 0) == "5.0 expected requests a day share its 100 tokens (estimated)"
 
 
+def test_order_of_heads_survives_figures_beyond_64_bits() -> None:
+    busy = candidate("busy", 10**8, text=None, system_prompt="x" * 400_000)
+    quiet = candidate("quiet", 10**7, text=None, system_prompt="x" * 400_000)
+    made = offer(quiet, busy)
+    assert names(made, made.best().rows) == ["i-busy-", "i-quiet-"]
+
+
 @pytest.mark.parametrize(
     ("micro", "said"), [(1_234_567_000, "1,234.6"), (100_000, "0.1"), (12_345, "0.012")]
 )

@@ -208,7 +208,7 @@ def test_merged_choices_equal_one_greedy(seed: int, count: int, limit: int, at_o
 
 def test_most_asked_takes_worth_then_rank_and_never_what_nobody_asks() -> None:
     heat = np.array([5, 9, 9, 0, 7])
-    worth = np.array([50, 9, 9, 0, 7])
+    worth = np.array([50.0, 9, 9, 0, 7])
     rank = np.array([0, 2, 1, 3, 4])
     nothing = np.zeros(5, np.bool_)
     assert most_asked(heat, worth, rank, nothing, 9).rows.tolist() == [0, 2, 1, 4]

@@ -108,7 +108,8 @@ class ByHeat:
         return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} hold it"
 
     def _choose(self, held: Mask, enough: int | None) -> Choice:
-        worth = self._heat * np.maximum(self._tokens, 1)
+        # In floating point: heat in millionths times tokens can pass 64 bits.
+        worth = self._heat.astype(np.float64) * np.maximum(self._tokens, 1)
         return most_asked(self._heat, worth, self._rank, held, self._limit, enough)
 
     def _held(self, items: pa.Table) -> Mask:

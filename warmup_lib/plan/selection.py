@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from warmup_lib.plan.coverage import Group, Mask, Picks, greedy, served_by
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, Points
 from warmup_lib.stage import Progress
+
+Worth = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Choice:
 
 
 def most_asked(
-    heat: Ints, worth: Ints, rank: Ints, held: Mask, limit: int, enough: int | None = None
+    heat: Ints, worth: Worth, rank: Ints, held: Mask, limit: int, enough: int | None = None
 ) -> Choice:
     """Choose the rows that are worth the most and are asked for at all.
 
