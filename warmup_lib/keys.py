@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from warmup_lib.errors import InputDataError
@@ -41,7 +42,7 @@ SAMPLING_DEFAULTS: Mapping[str, Any] = {
 parameter (stream, user, metadata ...) is left out and so can't split the key space."""
 
 _FENCE = re.compile(r"(```.*?(?:```|\Z))", re.DOTALL)
-_SPACES = re.compile(r"[^\S\n]+")
+_SPACES = re.compile(r"[^\S\n]{2,}|[^\S\n ]")  # a single space is left alone: most are
 _BLANK_LINES = re.compile(r"\s*\n\s*")
 _FORBIDDEN_TENANT = re.compile(r"[*?%\s]*")
 
@@ -78,11 +79,19 @@ class Request:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
+_REMEMBERED = 64 * 1024
+"""Longest text remembered, in characters: system prompts repeat, and are folded once."""
+
+
 def canonical_text(text: str) -> str:
     """Return `text` in NFKC with newlines and white space folded outside ``` code blocks.
 
     Letter case is kept: two prompts that differ in case may have different answers.
     """
+    return _folded(text) if len(text) <= _REMEMBERED else _fold(text)
+
+
+def _fold(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     pieces = _FENCE.split(text)
     folded = [
@@ -92,6 +101,9 @@ def canonical_text(text: str) -> str:
         for index, piece in enumerate(pieces)
     ]
     return "".join(folded).strip()
+
+
+_folded = lru_cache(maxsize=1024)(_fold)
 
 
 def embedding_text(text: str) -> str:
@@ -141,12 +153,11 @@ class Keys:
 
     def digest(self, domain: str, *parts: str) -> str:
         """Return 32 hex digits over `domain` and `parts`, each with its length before it."""
-        mac = hmac.new(self._secret, digestmod=hashlib.sha256)
+        pieces = []
         for part in (domain, *parts):
             data = part.encode("utf-8", "surrogatepass")
-            mac.update(len(data).to_bytes(8, "big"))
-            mac.update(data)
-        return mac.hexdigest()[:32]
+            pieces += [len(data).to_bytes(8, "big"), data]
+        return hmac.digest(self._secret, b"".join(pieces), "sha256").hex()[:32]
 
     def text_digest(self, text: str) -> str:
         """Return the identity of a text for embeddings."""

@@ -101,7 +101,7 @@ REQUESTS = Table(
         Column("health", BOOL, "a health check: never demand"),
         Column("cache_hit", BOOL, "served by a cache: demand, but not model load"),
         Column("bypass", BOOL, "went round the caches (no-cache, skip_cache)"),
-        Column("redacted", BOOL, "something personal was removed: demand, but never warmed"),
+        Column("redacted", BOOL, "something was removed or cut: demand, but never warmed"),
         *_PROMPT_IDS,
         Column("extra", STR, "fields nobody knows, kept; JSON, redacted"),
         Column("dialect", STR, "log format it was read from"),
