@@ -72,7 +72,7 @@ def warmup_nightly() -> None:
     @task(outlets=[PLAN])
     def plan() -> Facts:
         """Choose what to warm, or say that the current plan still serves."""
-        return stages.plan(stages.run_day(), "nightly", strategy="incremental")
+        return stages.plan(stages.run_day(), "nightly")
 
     @task(**GPU)
     def apply(planned: Facts) -> Facts:

@@ -27,7 +27,6 @@ from warmup_lib.airflow.settings import gpu_task, load_dag_config
 
 CONFIG = load_dag_config()
 GPU = gpu_task(CONFIG)
-SHORT_HORIZON = ("prefixes",)
 
 
 @dag(
@@ -61,7 +60,7 @@ def warmup_prepeak() -> None:
     @task(outlets=[PLAN])
     def plan(distilled: Facts) -> Facts:
         """Choose the heads to warm."""
-        return stages.plan(distilled["day"], "prepeak", force=True, layers=SHORT_HORIZON)
+        return stages.prepeak_plan(distilled["day"])
 
     @task(**GPU)
     def apply(planned: Facts) -> Facts:

@@ -5,7 +5,7 @@ traffic is complete and the targets still hold what was planned for it; the nigh
 both. The run's partition key is the day of the traffic, the day before the run. The day's logs must
 be in the inbox by then.
 
-**What it does:** takes in the inbox, then verifies the last nightly plan made before that day:
+**What it does:** takes in the inbox, then verifies the plan that served that day:
 what is resident, and which share of the day's requests the warmed entries serve. A day without
 requests proves residency alone.
 

@@ -23,7 +23,6 @@ def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             patch.delenv(name)
         patch.setenv("AIRFLOW_HOME", str(home))
         patch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(ROOT / "dags"))
-        patch.setenv("AIRFLOW__CORE__PLUGINS_FOLDER", str(ROOT / "plugins"))
         patch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")
         yield home
 

@@ -95,9 +95,9 @@ def test_a_plan_is_announced_under_its_day(library: Library, context: dict[str, 
     from warmup_lib.airflow import stages
     from warmup_lib.airflow.assets import PLAN
 
-    facts = stages.plan("2026-03-14", "nightly", strategy="incremental")
+    facts = stages.plan("2026-03-14", "nightly")
     assert library.calls[0][1] == ("2026-03-14",)
-    assert library.calls[0][2]["strategy"] == "incremental"
+    assert library.calls[0][2]["force"] is False
     event = context["outlet_events"][PLAN]
     assert (event.extra, event.partitions) == (facts, ["2026-03-14"])
 
@@ -121,9 +121,7 @@ def test_a_launch_plans_for_what_its_form_selects(
     from warmup_lib.airflow import stages
 
     stages.launch_plan("2026-03-14", form)
-    assert library.calls == [
-        ("plan", ("2026-03-14",), {"kind": "launch", "strategy": "full", "force": True, **asked})
-    ]
+    assert library.calls == [("plan", ("2026-03-14",), {"kind": "launch", "force": True, **asked})]
 
 
 @pytest.mark.parametrize(("tries", "resume"), [(1, False), (2, True)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from warmup_lib import pipeline
+from warmup_lib.airflow.settings import enabled_layers
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 
@@ -40,19 +41,20 @@ def stale_days(config: Config, day: str) -> list[str]:
     return [d for d in days if first < d <= day and pipeline.is_stale(lake, d)]
 
 
-def plan_before(config: Config, day: str) -> str:
-    """Return the newest nightly plan made from days before `day`.
+def plan_for(config: Config, day: str) -> str:
+    """Return the plan that served `day`: the newest one for everything, of an earlier log day.
 
     Raises:
         InputDataError: There is none.
     """
-    lake = pipeline.open_lake(config)
-    found = []
-    for partition in lake.partitions("plan"):
-        manifest = lake.manifest("plan", partition)
-        meta = manifest.meta if manifest else {}
-        if meta.get("kind") == "nightly" and meta["day"] < day:
-            found.append((meta["day"], partition["plan_id"]))
-    if not found:
-        raise InputDataError(f"no nightly plan was made from days before {day}: nothing to check")
-    return max(found)[1]
+    from warmup_lib.plan.current import current_plan
+
+    found = current_plan(
+        pipeline.open_lake(config),
+        day,
+        layers=enabled_layers(config),
+        scope={"tenants": None, "models": None},
+    )
+    if found is None:
+        raise InputDataError(f"no plan was made from the days before {day}: there is none to check")
+    return found

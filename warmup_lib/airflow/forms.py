@@ -7,8 +7,8 @@ from typing import Any
 
 from airflow.sdk import Param
 
-from warmup_lib.airflow.settings import target_names
-from warmup_lib.config import Config, LayersConfig
+from warmup_lib.airflow.settings import enabled_layers, target_names
+from warmup_lib.config import Config
 
 
 def launch_form(config: Config) -> dict[str, Param]:
@@ -34,11 +34,6 @@ def launch_form(config: Config) -> dict[str, Param]:
             False, type="boolean", title="Plan only", description="Write the plan, warm nothing."
         ),
     }
-
-
-def enabled_layers(config: Config) -> list[str]:
-    """Return the names of the layers that are switched on."""
-    return [name for name in LayersConfig.model_fields if getattr(config.layers, name).enabled]
 
 
 def plans_only(context: Mapping[str, Any]) -> bool:

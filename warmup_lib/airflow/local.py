@@ -13,8 +13,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,8 @@ import httpx
 import psutil
 import yaml
 
-from warmup_lib import stack
-from warmup_lib.config import warmup_home
+from warmup_lib import pipeline, stack
+from warmup_lib.config import load_config, warmup_home
 from warmup_lib.stack.process import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -50,10 +50,7 @@ def main() -> None:
     try:
         with embedded_stack(), airflow(home) as (url, processes):
             click.echo(f"{'Airflow':9} {url}  login: admin / {password(home)}")
-            click.echo(
-                "The DAGs are paused: switch one on in the list to schedule it, or trigger it to "
-                "run it once.\nCtrl-C stops everything."
-            )
+            click.echo(_advice(config_file(home)))
             while all(process.poll() is None for process in processes.values()):
                 time.sleep(0.5)
             raise SystemExit(f"a part of Airflow has ended; its log is in {home / 'ui'}")
@@ -61,12 +58,25 @@ def main() -> None:
         click.echo("\nstopped")
 
 
+def _advice(file: Path) -> str:
+    config = load_config(file)
+    days = pipeline.open_lake(config).days("requests")
+    newest = f"its newest log day is {days[-1]}" if days else "it has no logs yet"
+    return (
+        f"{'Lake':9} {config.lake}: {newest}\n"
+        "The DAGs are paused. Switch one on in the list to schedule it, or trigger it to run it "
+        "once, with a log day in its form.\nCtrl-C stops everything."
+    )
+
+
 @contextmanager
 def embedded_stack() -> Iterator[None]:
     """Run the embedded stack for the block; one that runs already is used and left running."""
     home = warmup_home()
-    ran_before = bool(stack.status(home).services)
-    state = stack.up(home, hosts=1, model_host=True, progress=lambda line: click.echo(f"  {line}"))
+    state = stack.status(home)
+    ran_before = bool(state.services)
+    if not ran_before:
+        state = stack.up(home, hosts=1, progress=lambda line: click.echo(f"  {line}"))
     try:
         for service in state.services.values():
             click.echo(f"{service.name:9} {service.url}")
@@ -93,13 +103,14 @@ def airflow(home: Path) -> Iterator[tuple[str, dict[str, subprocess.Popen[bytes]
     for command in (("db", "migrate"), ("pools", "import", str(ROOT / "deploy" / "pools.json"))):
         _once(command, env, logs / f"{command[0]}.log")
     url = f"http://127.0.0.1:{port}"
-    with ExitStack() as running:
-        processes = {
-            name: running.enter_context(_component((name, *options), env, logs / f"{name}.log"))
-            for name, options in _COMPONENTS.items()
-        }
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        for name, options in _COMPONENTS.items():
+            processes[name] = _start((name, *options), env, logs / f"{name}.log")
         _wait_ready(url, processes, logs)
         yield url, processes
+    finally:
+        _stop(list(processes.values()))
 
 
 def environment(home: Path, port: int) -> dict[str, str]:
@@ -107,7 +118,6 @@ def environment(home: Path, port: int) -> dict[str, str]:
     url = f"http://127.0.0.1:{port}"
     settings = {
         "CORE__DAGS_FOLDER": str(ROOT / "dags"),
-        "CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
         "CORE__LOAD_EXAMPLES": "False",
         "CORE__PARALLELISM": "2",
         "CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
@@ -122,7 +132,7 @@ def environment(home: Path, port: int) -> dict[str, str]:
         **os.environ,
         **{f"AIRFLOW__{name}": value for name, value in settings.items()},
         "AIRFLOW_HOME": str(home),
-        "WARMUP_CONFIG": str(_config_file(home)),
+        "WARMUP_CONFIG": str(config_file(home)),
     }
 
 
@@ -132,13 +142,19 @@ def password(home: Path) -> str:
     return str(json.loads(file.read_text(encoding="utf-8"))["admin"])
 
 
-def _config_file(home: Path) -> Path:
-    """Return the user's settings file, else one on the demo's lake."""
+def config_file(home: Path) -> Path:
+    """Return the user's settings file, else one made for the log and lake of the last demo."""
     named = Path(os.environ.get("WARMUP_CONFIG") or ROOT / "warmup.yaml")
     if named.is_file():
         return named.resolve()
+    demos = [m.parents[1] for m in (ROOT / ".demo").glob("*/log/manifest.json")]
+    demo = max(demos, key=lambda d: d.stat().st_mtime, default=ROOT / ".demo" / "shipped-1")
+    settings = {
+        "lake": (demo / "lake").as_uri(),
+        "schedule": {"inbox": f"{demo}/log/requests-*", "inbox_format": "jsonl"},
+    }
     made = home / "warmup.yaml"
-    made.write_text(yaml.safe_dump({"lake": f"file://{ROOT / '.demo' / 'lake'}"}), encoding="utf-8")
+    made.write_text(yaml.safe_dump(settings), encoding="utf-8")
     return made
 
 
@@ -151,12 +167,9 @@ def _once(command: tuple[str, ...], env: dict[str, str], log: Path) -> None:
         raise SystemExit(f"`airflow {' '.join(command)}` failed; see {log}")
 
 
-@contextmanager
-def _component(
-    command: tuple[str, ...], env: dict[str, str], log: Path
-) -> Iterator[subprocess.Popen[bytes]]:
+def _start(command: tuple[str, ...], env: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [*_AIRFLOW, *command],
             cwd=ROOT,
             env=env,
@@ -166,24 +179,22 @@ def _component(
             # A Ctrl-C at the terminal goes to this program alone, which stops the parts in order.
             start_new_session=True,
         )
-    try:
-        yield process
-    finally:
-        _stop(process)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask a component to end, then kill what is left of it and of its children."""
-    try:
-        family = psutil.Process(process.pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        family = []
-    process.terminate()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ask all components to end, then kill what is left of them and of their children."""
+    family: list[psutil.Process] = []
+    for process in processes:
+        if process.poll() is None:
+            family += psutil.Process(process.pid).children(recursive=True)
+            process.terminate()
+    deadline = time.monotonic() + STOP_S
+    for process in processes:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
     _, alive = psutil.wait_procs(family, timeout=1)
     for left in alive:
         left.kill()

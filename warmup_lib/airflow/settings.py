@@ -17,7 +17,7 @@ from urllib.parse import quote
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from warmup_lib.config import Config, HostTarget, RedisTarget, load_config
+from warmup_lib.config import Config, HostTarget, LayersConfig, RedisTarget, load_config
 from warmup_lib.errors import ConfigError
 
 SECRET_CONNECTION = "warmup_secret"
@@ -46,6 +46,11 @@ def gpu_task(config: Config) -> dict[str, Any]:
 def target_names(config: Config) -> list[str]:
     """Return the configured targets' names; none where the embedded stack is used."""
     return [] if config.targets == "embedded" else [t.name for t in config.targets]
+
+
+def enabled_layers(config: Config) -> list[str]:
+    """Return the names of the layers that are switched on."""
+    return [name for name in LayersConfig.model_fields if getattr(config.layers, name).enabled]
 
 
 def task_config() -> Config:

@@ -22,9 +22,12 @@ from warmup_lib.airflow.report import (
     told,
 )
 from warmup_lib.airflow.schedule import day_of
-from warmup_lib.airflow.settings import load_dag_config, task_config
+from warmup_lib.airflow.settings import enabled_layers, load_dag_config, task_config
 
 log = logging.getLogger(__name__)
+
+SHORT_HORIZON = ("prefixes",)
+"""Layers that a target keeps for minutes: worth warming just before they are needed."""
 
 
 def run_day(back: int = 1) -> str:
@@ -88,7 +91,6 @@ def plan(
     day: str,
     kind: str,
     *,
-    strategy: str = "full",
     force: bool = False,
     layers: Sequence[str] | None = None,
     tenants: Sequence[str] | None = None,
@@ -101,7 +103,6 @@ def plan(
         task_config(),
         day,
         kind=kind,
-        strategy=strategy,
         force=force,
         layers=layers,
         tenants=tenants,
@@ -111,6 +112,17 @@ def plan(
     facts = told(report)
     announce(PLAN, day, facts)
     return facts
+
+
+def prepeak_plan(day: str) -> Facts:
+    """Plan the layers that last only minutes, whatever the current plan.
+
+    Raises:
+        InputDataError: None of them is switched on.
+    """
+    enabled = enabled_layers(load_dag_config())
+    layers = [name for name in SHORT_HORIZON if name in enabled]
+    return plan(day, "prepeak", force=True, layers=layers)
 
 
 def launch_plan(day: str, form: Mapping[str, Any]) -> Facts:
@@ -180,10 +192,10 @@ def validate(day: str, plan_id: str | None) -> Facts:
         InputDataError: No plan was made before `day`.
     """
     from warmup_lib import pipeline
-    from warmup_lib.airflow.days import plan_before
+    from warmup_lib.airflow.days import plan_for
 
     config = task_config()
-    chosen = plan_id or plan_before(config, day)
+    chosen = plan_id or plan_for(config, day)
     later = day if day in pipeline.open_lake(config).days("requests") else None
     if later is None:
         log.info("the lake has no requests of %s: only residency is proven", day)
