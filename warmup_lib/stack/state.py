@@ -76,10 +76,10 @@ def write_state(home: Path, state: StackState) -> None:
 
 
 @contextmanager
-def exclusive(lock: Path, progress: Progress) -> Iterator[None]:
-    """Hold `lock` for the block, waiting where another process has it.
+def exclusive(lock: Path, progress: Progress) -> Iterator[int]:
+    """Hold `lock` for the block, waiting where another process has it; gives its descriptor.
 
-    The lock ends with its process, so a killed `up` never leaves one behind.
+    The lock ends with the last process that has the descriptor, so a killed `up` leaves none.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
@@ -89,6 +89,6 @@ def exclusive(lock: Path, progress: Progress) -> Iterator[None]:
         except BlockingIOError:
             progress(f"waiting for another process that holds {lock}")
             fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield handle
     finally:
         os.close(handle)
