@@ -51,7 +51,7 @@ class EncoderConfig(_Section):
     )
     batch_size: Positive = Field(256, description="texts encoded at once")
     threshold: Share = Field(
-        0.9, description="cosine similarity from which the serving side calls two prompts one"
+        0.92, description="cosine similarity from which the serving side calls two prompts one"
     )
 
 
