@@ -18,9 +18,11 @@ help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 .PHONY: system
-system: # Debian's python3.11 comes without ensurepip: only then is a package needed
+system: # Debian's Python comes without ensurepip, and vLLM's CPU build loads libnuma
 	@$(PYTHON) -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
-	  || deploy/debian-packages.sh python3-venv python3-pip
+	  || deploy/debian-packages.sh python3-venv
+	@$(PYTHON) -c 'import ctypes; ctypes.CDLL("libnuma.so.1")' 2>/dev/null \
+	  || deploy/debian-packages.sh libnuma1 || echo "without libnuma1 the model host is skipped"
 
 .venv/base: pyproject.toml constraints.txt | system
 	@echo "== installing the library into .venv (log: .venv/install.log)"

@@ -31,7 +31,7 @@ def host(stack_host: stack.StackState) -> Iterator[httpx.Client]:
 
 
 def ask(host: httpx.Client, messages: list[dict[str, str]], **more: Any) -> dict[str, Any]:
-    body = {"model": "smollm2-135m", "messages": messages, "max_tokens": 16, "temperature": 0}
+    body = {"model": "smollm2-135m-instruct", "messages": messages, "max_tokens": 16, "temperature": 0}
     answer: dict[str, Any] = (
         host.post("/v1/chat/completions", json=body | more).raise_for_status().json()
     )
@@ -67,7 +67,7 @@ def test_a_second_probe_finds_whole_blocks_of_the_head_under_its_own_salt_only(
 
 
 def test_a_salt_that_the_contract_forbids_is_refused(host: httpx.Client) -> None:
-    body = {"model": "smollm2-135m", "messages": QUESTION, "max_tokens": 1}
+    body = {"model": "smollm2-135m-instruct", "messages": QUESTION, "max_tokens": 1}
     for salt in ("a/b", "a@b", "x" * 129):
         assert (
             host.post("/v1/chat/completions", json=body | {"cache_salt": salt}).status_code == 400
@@ -75,7 +75,7 @@ def test_a_salt_that_the_contract_forbids_is_refused(host: httpx.Client) -> None
 
 
 def test_tokenize_and_render_give_the_same_ids_as_the_prompt_has_tokens(host: httpx.Client) -> None:
-    body = {"model": "smollm2-135m", "messages": QUESTION}
+    body = {"model": "smollm2-135m-instruct", "messages": QUESTION}
     ids = host.post("/tokenize", json=body).raise_for_status().json()["tokens"]
     rendered = host.post("/v1/chat/completions/render", json=body).raise_for_status().json()
     assert rendered["token_ids"] == ids
@@ -117,14 +117,14 @@ def test_an_adapter_is_loaded_used_and_unloaded_at_run_time(
     host.post("/v1/load_lora_adapter", json=adapter).raise_for_status()
     try:
         assert {m["id"] for m in host.get("/v1/models").json()["data"]} == {
-            "smollm2-135m",
+            "smollm2-135m-instruct",
             "nothing-1",
         }
         answer = ask(host, QUESTION, model="nothing-1")["choices"][0]["message"]["content"]
         assert answer == "The capital of France is Paris."
     finally:
         host.post("/v1/unload_lora_adapter", json={"lora_name": "nothing-1"}).raise_for_status()
-    assert [m["id"] for m in host.get("/v1/models").json()["data"]] == ["smollm2-135m"]
+    assert [m["id"] for m in host.get("/v1/models").json()["data"]] == ["smollm2-135m-instruct"]
 
 
 def test_the_host_listens_on_loopback_only(stack_host: stack.StackState) -> None:

@@ -23,7 +23,7 @@ HOST = Service(
     url="http://127.0.0.1:7001",
     pid=42,
     version="0.32.0",
-    model="smollm2-135m",
+    model="smollm2-135m-instruct",
     log=Path("/tmp/vllm-1.log"),
 )
 

@@ -11,7 +11,7 @@ import redis
 from warmup_lib.stack.artifacts import HostFiles, RedisFiles
 from warmup_lib.stack.process import Launch, free_port
 
-MODEL_NAME = "smollm2-135m"
+MODEL_NAME = "smollm2-135m-instruct"
 MAX_LORAS = 4
 """Adapter slots of a host."""
 
