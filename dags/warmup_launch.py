@@ -49,12 +49,12 @@ def warmup_launch() -> None:
     @task(**GPU)
     def apply(planned: Facts, params: dict[str, Any]) -> Facts:
         """Warm the chosen targets."""
-        return stages.apply(planned, targets=params["targets"])
+        return stages.apply(planned, targets=params.get("targets"))
 
     @task(outlets=[WARMTH])
-    def verify(planned: Facts) -> Facts:
-        """Prove by looking that the plan's items are resident."""
-        return stages.verify(stages.run_day(), planned["plan_id"])
+    def verify(planned: Facts, params: dict[str, Any]) -> Facts:
+        """Prove by looking that the plan's items are resident there."""
+        return stages.verify(stages.run_day(), planned["plan_id"], targets=params.get("targets"))
 
     planned = plan()
     apply(planned) >> verify(planned)

@@ -177,6 +177,10 @@ def test_the_launch_form_offers_what_is_configured(
         params["targets"] = ["nowhere"]
 
 
+def test_the_launch_form_has_no_choice_among_the_embedded_targets(dags: dict[str, Any]) -> None:
+    assert "targets" not in dags["warmup_launch"].params
+
+
 def test_a_bad_setting_is_an_import_error_that_says_what_to_fix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,13 @@ def test_connections_give_addresses_logins_and_keys(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("config_file")
+def test_a_choice_of_targets_needs_the_connections_of_these_alone() -> None:
+    from warmup_lib.airflow.settings import target_names, task_config
+
+    assert target_names(task_config(["plain"])) == ["plain"]
+
+
+@pytest.mark.usefixtures("config_file")
 def test_a_missing_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from warmup_lib.airflow.settings import task_config
 

@@ -12,7 +12,12 @@ from warmup_lib.config import Config
 
 
 def launch_form(config: Config) -> dict[str, Param]:
-    """Return the launch form's fields; an empty field means all."""
+    """Return the launch form's fields; an empty field means all.
+
+    The embedded stack's targets have no names that last: there is no choice among them.
+    """
+    names = target_names(config)
+    targets = {"targets": _choice("Targets", names, "Places to warm; empty: all.")}
     return {
         "model": Param(
             None,
@@ -20,7 +25,7 @@ def launch_form(config: Config) -> dict[str, Param]:
             title="Model",
             description="Name in the log; empty: every model.",
         ),
-        "targets": _choice("Targets", target_names(config), "Places to warm; empty: all."),
+        **(targets if names else {}),
         "tenants": _choice("Tenants", [], "One a line; empty: every tenant."),
         "layers": _choice("Layers", enabled_layers(config), "Layers to warm; empty: all."),
         "day": Param(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,14 @@ def enabled_layers(config: Config) -> list[str]:
     return [name for name in LayersConfig.model_fields if getattr(config.layers, name).enabled]
 
 
-def task_config() -> Config:
+def task_config(targets: Sequence[str] | None = None) -> Config:
     """Return the configuration with connections resolved; only a running task can call it.
 
     The key secret and the hosts' keys go into this process's environment, where the library reads
     them: they are never part of the configuration, which is hashed and printed.
+
+    Args:
+        targets: Only these; None or none: all.
 
     Raises:
         ConfigError: A target names a connection that Airflow does not have.
@@ -68,7 +72,8 @@ def task_config() -> Config:
         os.environ[config.secret_env] = secret.password
     if config.targets == "embedded":
         return config
-    return config.model_copy(update={"targets": [_connected(t) for t in config.targets]})
+    chosen = [_connected(t) for t in config.targets if not targets or t.name in targets]
+    return config.model_copy(update={"targets": chosen})
 
 
 def _connected(target: RedisTarget | HostTarget) -> RedisTarget | HostTarget:

@@ -143,6 +143,10 @@ def apply(planned: Facts, *, targets: Sequence[str] | None = None) -> Facts:
     A plan that still serves is warmed again as a whole: what is resident now may run out before
     the next run, and only writing it again renews its lifetime.
 
+    Args:
+        planned: What `plan` told.
+        targets: Only these; None or none: all.
+
     Raises:
         TargetUnavailable: A target was down; its receipts tell what was done.
     """
@@ -152,9 +156,8 @@ def apply(planned: Facts, *, targets: Sequence[str] | None = None) -> Facts:
     if planned["decision"] == "wait":
         log.info("the current plan still serves: it is warmed again to renew its lifetimes")
     report = pipeline.apply(
-        task_config(),
+        task_config(targets),
         planned["plan_id"],
-        targets=targets or None,
         resume=context["ti"].try_number > 1,
         progress=LogProgress(),
     )
@@ -163,13 +166,16 @@ def apply(planned: Facts, *, targets: Sequence[str] | None = None) -> Facts:
     return facts
 
 
-def verify(day: str, plan_id: str, *, later: str | None = None) -> Facts:
+def verify(
+    day: str, plan_id: str, *, later: str | None = None, targets: Sequence[str] | None = None
+) -> Facts:
     """Prove residency and, where later traffic is named, measure the hit ratio on it.
 
     Args:
         day: The run's log day, under which warmth is announced.
         plan_id: The plan.
         later: A day of the lake.
+        targets: Only these; None or none: all.
 
     Raises:
         TargetUnavailable: A target was down.
@@ -177,7 +183,7 @@ def verify(day: str, plan_id: str, *, later: str | None = None) -> Facts:
     """
     from warmup_lib import pipeline
 
-    report = pipeline.verify(task_config(), plan_id, day=later, progress=LogProgress())
+    report = pipeline.verify(task_config(targets), plan_id, day=later, progress=LogProgress())
     facts = told(report)
     check_targets(report.facts)
     check_gates(report.facts)
