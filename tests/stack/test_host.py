@@ -31,7 +31,12 @@ def host(stack_host: stack.StackState) -> Iterator[httpx.Client]:
 
 
 def ask(host: httpx.Client, messages: list[dict[str, str]], **more: Any) -> dict[str, Any]:
-    body = {"model": "smollm2-135m-instruct", "messages": messages, "max_tokens": 16, "temperature": 0}
+    body = {
+        "model": "smollm2-135m-instruct",
+        "messages": messages,
+        "max_tokens": 16,
+        "temperature": 0,
+    }
     answer: dict[str, Any] = (
         host.post("/v1/chat/completions", json=body | more).raise_for_status().json()
     )

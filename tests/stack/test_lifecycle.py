@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import redis
 
 from warmup_lib import stack
 from warmup_lib.errors import StoreUnavailable
-from warmup_lib.stack import artifacts, lifecycle, process
+from warmup_lib.stack import artifacts, lifecycle, process, servers
 from warmup_lib.stack.state import StackState, read_state, write_state
 
 pytestmark = pytest.mark.stack
@@ -135,6 +137,8 @@ def test_a_redis_that_hangs_is_replaced(
     os.kill(before.pid, signal.SIGSTOP)
     monkeypatch.setattr(lifecycle, "_REUSE_SECONDS", 0.0)
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(process, "ORPHAN_SECONDS", 0.1)
+    monkeypatch.setattr(servers, "PATIENCE_SECONDS", 0.5)
     told: list[str] = []
     assert redis_of(up(told)).pid != before.pid
     assert told[0] == "redis: runs but does not answer, starting it anew"
@@ -177,24 +181,34 @@ def test_an_up_that_was_killed_while_redis_started_is_taken_up_again(
     assert up() == state == read_state(home)
 
 
-def fake_redis(folder: Path, server: bytes | None, search: bytes, like: Path) -> None:
-    """Lay artifacts that count as set up and hold other content."""
-    (folder / "redis").mkdir(parents=True)
-    for name, content in (
-        ("redis-server", server),
-        ("redisearch.so", search),
-        (".made-from", None),
-    ):
-        file = folder / "redis" / name
-        file.write_bytes((like / "redis" / name).read_bytes() if content is None else content)
-        file.chmod(0o755)
+def fake_redis(folder: Path, like: Path, **other: bytes) -> None:
+    """Lay artifacts that count as set up, with other content in the named files."""
+    shutil.copytree(like / "redis", folder / "redis")
+    for name, content in other.items():
+        (
+            folder / "redis" / {"server": "redis-server", "search": "redisearch.so"}[name]
+        ).write_bytes(content)
+
+
+def test_a_redis_whose_files_were_made_anew_is_started_anew(
+    home: Path, tmp_path: Path, stack_artifacts: Path, stack_redis: StackState
+) -> None:
+    assert stack_redis.redis
+    fake_redis(tmp_path / "copy", stack_artifacts)
+    before = stack.up(home, model_host=False, progress=[].append, artifacts=tmp_path / "copy")
+    later = time.time() + 60
+    os.utime(tmp_path / "copy" / "redis" / ".made-from", (later, later))
+    told: list[str] = []
+    after = stack.up(home, model_host=False, progress=told.append, artifacts=tmp_path / "copy")
+    assert told[0] == "redis: runs an older version, starting it anew"
+    assert redis_of(after).pid != redis_of(before).pid
 
 
 def test_a_redis_that_cant_start_is_told_with_its_log(
     home: Path, tmp_path: Path, stack_artifacts: Path, stack_redis: StackState
 ) -> None:
     assert stack_redis.redis
-    fake_redis(tmp_path / "fake", None, b"not a module", stack_artifacts)
+    fake_redis(tmp_path / "fake", stack_artifacts, search=b"not a module")
     with pytest.raises(StoreUnavailable, match=r"ended while starting: .*redisearch.*redis\.log"):
         stack.up(home, model_host=False, progress=[].append, artifacts=tmp_path / "fake")
     assert stack.status(home).redis is None
@@ -204,7 +218,7 @@ def test_a_program_for_another_machine_is_told_as_such(
     home: Path, tmp_path: Path, stack_artifacts: Path, stack_redis: StackState
 ) -> None:
     assert stack_redis.redis
-    fake_redis(tmp_path / "fake", b"\x7fELF for something else", b"", stack_artifacts)
+    fake_redis(tmp_path / "fake", stack_artifacts, server=b"\x7fELF for something else")
     with pytest.raises(StoreUnavailable, match="can't run on this machine: Exec format error"):
         stack.up(home, model_host=False, progress=[].append, artifacts=tmp_path / "fake")
 

@@ -25,6 +25,7 @@ def launch(*argv: str) -> Launch:
         argv=list(argv),
         env=dict(os.environ),
         cores=sorted(os.sched_getaffinity(0))[:1],
+        made=0.0,
     )
 
 
@@ -89,6 +90,15 @@ def family(home: Path) -> tuple[int, list[int]]:
     return pid, [p.pid for p in psutil.Process(pid).children()]
 
 
+def test_a_process_is_older_than_files_that_were_made_after_its_start(home: Path) -> None:
+    pid = process.start(home, launch("sleep", "60"))
+    now = time.time()
+    assert process.older_than(pid, now + 30)
+    assert not process.older_than(pid, now)
+    process.stop(home, "thing", pid)
+    assert not process.older_than(pid, now + 30)
+
+
 def test_children_stop_with_their_leader(home: Path) -> None:
     pid, children = family(home)
     assert process.stop(home, "thing", pid) == sorted([pid, *children])
@@ -106,6 +116,7 @@ def test_a_process_that_ignores_the_request_is_killed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(process, "ORPHAN_SECONDS", 0.1)
     pid = process.start(
         home, launch("sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done")
     )

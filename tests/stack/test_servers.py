@@ -36,7 +36,7 @@ def test_no_setting_of_the_callers_environment_reaches_the_host(
 ) -> None:
     monkeypatch.setenv("VLLM_API_KEY", "not-ours")
     monkeypatch.setenv("OMP_NUM_THREADS", "99")
-    files = HostFiles(python=tmp_path / "python", model=tmp_path / "model")
+    files = HostFiles(python=tmp_path / "python", model=tmp_path / "model", made=0.0)
     pair = [servers.vllm_launch(files, i, 2, tmp_path) for i in range(2)]
     assert all("VLLM_API_KEY" not in launch.env for launch in pair)
     assert [launch.env["OMP_NUM_THREADS"] for launch in pair] == [

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from warmup_lib.errors import ConfigError
 from warmup_lib.stack.state import Service, StackState, exclusive, read_state, write_state
 
 REDIS = Service(
@@ -77,6 +78,15 @@ def test_a_lock_is_waited_for_and_ends_with_the_process_that_held_it(tmp_path: P
         with exclusive(lock, told):
             assert lines == [f"waiting for another process that holds {lock}"]
             assert holder.wait(10) == -9
+
+
+def test_a_folder_that_cant_be_written_is_named_with_the_fix(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(ConfigError, match=r"file.* can't hold the embedded stack.*WARMUP_HOME"),
+        exclusive(tmp_path / "file" / "up.lock", print),
+    ):
+        pytest.fail("the lock can't be had")
 
 
 def test_a_free_lock_is_taken_without_a_word(tmp_path: Path) -> None:

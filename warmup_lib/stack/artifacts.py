@@ -25,6 +25,7 @@ from warmup_lib.stack.process import last_words
 from warmup_lib.stack.state import Progress, exclusive
 
 _HERE = Path(__file__).parent
+_MARKER = ".made-from"
 _CPU_TORCH = (
     "the CPU build of torch that host.lock names is needed; where pip's usual index lacks it, name "
     "PyTorch's CPU index in PIP_EXTRA_INDEX_URL"
@@ -37,18 +38,20 @@ class SetupFailed(Exception):
 
 @dataclass(frozen=True)
 class RedisFiles:
-    """The Redis server and its search module."""
+    """The Redis server and its search module, and when they were made (seconds since the epoch)."""
 
     server: Path
     search: Path
+    made: float
 
 
 @dataclass(frozen=True)
 class HostFiles:
-    """The Python that has vLLM, and the model's folder."""
+    """The Python that has vLLM, the model's folder, and when the later of them was made."""
 
     python: Path
     model: Path
+    made: float
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Workshop:
             build: Fills the empty folder.
         """
         folder = self.folder / name
-        marker = folder / ".made-from"
+        marker = folder / _MARKER
         digest = hashlib.sha256(made_from.encode()).hexdigest()
         if marker.is_file() and marker.read_text(encoding="utf-8") == digest:
             return folder
@@ -151,7 +154,7 @@ def redis_files(shop: Workshop) -> RedisFiles:
         folder = shop.piece("redis", _text("redis.lock"), title, build)
     except SetupFailed as error:
         raise StoreUnavailable("redis", f"the embedded one could not be fetched: {error}") from None
-    return RedisFiles(server=folder / "redis-server", search=folder / "redisearch.so")
+    return RedisFiles(folder / "redis-server", folder / "redisearch.so", made=_made(folder))
 
 
 def host_files(shop: Workshop) -> HostFiles:
@@ -180,7 +183,7 @@ def host_files(shop: Workshop) -> HostFiles:
         )
     except SetupFailed as error:
         raise HostUnavailable("vllm", f"its set-up failed: {error}") from None
-    return HostFiles(python=python, model=model)
+    return HostFiles(python, model, made=max(_made(environment), _made(model)))
 
 
 def host_gap(cpuinfo: Path = Path("/proc/cpuinfo")) -> str | None:
@@ -232,6 +235,10 @@ def _unpack(wheel: Path, file_name: str, into: Path) -> Path:
             shutil.copyfileobj(source, output)
     target.chmod(0o755)
     return target
+
+
+def _made(folder: Path) -> float:
+    return (folder / _MARKER).stat().st_mtime
 
 
 def _text(name: str) -> str:

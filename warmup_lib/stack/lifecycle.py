@@ -147,6 +147,9 @@ class _Stack:
         service = self.state.services.get(launch.name)
         if service is None or not service.version:  # the latter: an `up` was killed at its start
             return service
+        if process.older_than(service.pid, launch.made):
+            self.progress(f"{service.name}: runs an older version, starting it anew")
+            return None
         if self._answer(service, _REUSE_SECONDS) is None:
             self.progress(f"{service.name}: runs but does not answer, starting it anew")
             return None

@@ -24,6 +24,9 @@ from warmup_lib.stack.state import ServiceKind
 GRACE_SECONDS = 20.0
 """How long a server may take to end by itself; vLLM was seen to need 3 s."""
 
+ORPHAN_SECONDS = 5.0
+"""The same for the processes that a server left behind."""
+
 # Held so that a long-lived caller (a test run) gets neither warnings about running children nor
 # zombies: poll() reaps those that have ended.
 _children: list[subprocess.Popen[bytes]] = []
@@ -40,6 +43,7 @@ class Launch:
         argv: Program and arguments.
         env: The whole environment.
         cores: CPU cores it may run on.
+        made: When its files were made, in seconds since the epoch.
         model: The model's name it will serve.
     """
 
@@ -49,6 +53,7 @@ class Launch:
     argv: list[str]
     env: dict[str, str]
     cores: list[int]
+    made: float
     model: str | None = None
 
 
@@ -103,6 +108,17 @@ def leaders(home: Path, name: str) -> list[int]:
     return [p.pid for p in _in_folder(home, name) if _session(p.pid) == (p.pid, 0)]
 
 
+def older_than(pid: int, made: float) -> bool:
+    """Tell whether a process began before its files were made: it then runs something else.
+
+    A start time is known to about a second, hence the margin.
+    """
+    try:
+        return bool(psutil.Process(pid).create_time() < made - 5)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def stop(home: Path, name: str, recorded: int | None) -> list[int]:
     """Stop a service and everything it started: asked first, killed after `GRACE_SECONDS`.
 
@@ -126,7 +142,7 @@ def stop(home: Path, name: str, recorded: int | None) -> list[int]:
     stopped = sorted(p.pid for p in all_of_it())
     # A leader ends its children in good order. Orphans, and what it leaves, are asked one by one.
     _end(its_leaders, signal.SIGTERM, GRACE_SECONDS)
-    _end(all_of_it, signal.SIGTERM, 5.0)
+    _end(all_of_it, signal.SIGTERM, ORPHAN_SECONDS)
     _end(all_of_it, signal.SIGKILL, GRACE_SECONDS)
     for child in _children:
         child.poll()

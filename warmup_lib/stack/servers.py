@@ -15,6 +15,9 @@ MODEL_NAME = "smollm2-135m-instruct"
 MAX_LORAS = 4
 """Adapter slots of a host."""
 
+PATIENCE_SECONDS = 5.0
+"""How long a Redis may take to answer one question."""
+
 
 def redis_launch(files: RedisFiles) -> Launch:
     """Return how to start Redis: on loopback, in memory only, with search.
@@ -38,6 +41,7 @@ def redis_launch(files: RedisFiles) -> Launch:
         argv=[str(files.server), *(part for k, v in settings.items() for part in (f"--{k}", v))],
         env=dict(os.environ),
         cores=sorted(os.sched_getaffinity(0)),
+        made=files.made,
     )
 
 
@@ -77,6 +81,7 @@ def vllm_launch(files: HostFiles, index: int, hosts: int, home: Path) -> Launch:
         argv=[*program, *switches, *(p for k, v in arguments.items() for p in (f"--{k}", v))],
         env=_vllm_environment(len(cores), cache_gib=2 if hosts == 1 else 1, home=home),
         cores=cores,
+        made=files.made,
         model=MODEL_NAME,
     )
 
@@ -91,7 +96,7 @@ def core_share(cores: list[int], index: int, hosts: int) -> list[int]:
 def redis_version(url: str) -> str | None:
     """Return the version of the Redis at `url` where it answers, else None."""
     try:
-        with redis.Redis.from_url(url, socket_timeout=5) as client:
+        with redis.Redis.from_url(url, socket_timeout=PATIENCE_SECONDS) as client:
             return str(client.info("server")["redis_version"])
     except redis.RedisError:
         return None

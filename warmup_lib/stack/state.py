@@ -11,6 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from warmup_lib.errors import ConfigError
+
 Progress = Callable[[str], None]
 """Takes one short line for the user."""
 
@@ -80,9 +82,16 @@ def exclusive(lock: Path, progress: Progress) -> Iterator[int]:
     """Hold `lock` for the block, waiting where another process has it; gives its descriptor.
 
     The lock ends with the last process that has the descriptor, so a killed `up` leaves none.
+
+    Raises:
+        ConfigError: The lock's folder can't be made or written.
     """
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        reason = f"{lock.parent} can't hold the embedded stack: {error.strerror}"
+        raise ConfigError(f"{reason}; set WARMUP_HOME to a folder of yours") from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
