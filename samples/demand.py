@@ -77,15 +77,15 @@ class Demand:
         self._names = list(tenant.intents)
         self._intent = np.array([self._names.index(prompt.intent) for prompt in pool])
         self._seasons = [p.SEASONS[i.season] for i in tenant.intents.values()]
-        size = len(pool)
-        # buttons come first in the pool and hold the highest scores
-        base = np.sort(rng.standard_normal(size))[::-1]
+        self._buttons = sum(prompt.button for prompt in pool)
+        typed = len(pool) - self._buttons
+        base = np.sort(rng.standard_normal(typed))[::-1]
         # each day the same small part of all prompts comes and goes; the others outlast the log
-        born, gone = np.floor(rng.random((2, size)) / p.NEW_A_DAY)
+        born, gone = np.floor(rng.random((2, typed)) / p.NEW_A_DAY)
         self._walk = Walk(base, p.DRIFT_KEPT, float(np.exp(-1 / p.DRIFT_DAYS)), rng)
         self._born = np.where(born < days, born, 0)
         self._gone = gone + 1
-        self._weights = zipf(p.ZIPF_EXPONENT, size)
+        self._weights = zipf(p.ZIPF_EXPONENT, typed)
         self._noise = np.exp(p.DAY_NOISE * rng.standard_normal(days) - p.DAY_NOISE**2 / 2)
 
     def openings(self, per_day: float, bursts: Sequence[Incident]) -> list[Opening]:
@@ -111,12 +111,13 @@ class Demand:
         return sorted(out, key=lambda o: (o.at_ms, o.prompt))
 
     def _popularity(self, day: int) -> Array:
+        """Return the day's weights in the pool's order, which has the suggested questions first."""
         alive = (self._born <= day) & (day < self._gone)
         order = np.argsort(-np.where(alive, self._walk.score, -np.inf), kind="stable")
-        weights = np.empty(len(order))
-        weights[order] = self._weights
-        popularity: Array = weights * alive
-        return popularity
+        typed = np.empty(len(order))
+        typed[order] = self._weights
+        pressed = zipf(p.INTENT_EXPONENT, self._buttons)
+        return np.concatenate([p.PRESSED * pressed, (1 - p.PRESSED) * typed * alive])
 
     def _season(self, local: int, weekday: int) -> Array:
         by_intent = np.array([hours[local] * week[weekday] for hours, week in self._seasons])

@@ -38,7 +38,7 @@ def generate(
         out: folder to write to; made if absent.
         source: where the texts come from.
         seed: seed of everything that is left to chance.
-        days: days to write, from 2026-03-02 on.
+        days: days to write, from 2026-03-04 on.
         scale: size of the log; 1.0 is about 70,000 requests in 14 days.
     """
     out.mkdir(parents=True, exist_ok=True)
@@ -62,6 +62,7 @@ def generate(
         "counts": counts,
         "document_chunks": chunks,
         "incidents": [_described(burst) for burst in bursts],
+        "suggested": _suggested(everything),
         "parameters": _parameters(),
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
@@ -153,6 +154,15 @@ def _write_day(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as file:
         for row in rows:
             file.write(line(row))
+
+
+def _suggested(everything: Iterable[Turn]) -> dict[str, list[str]]:
+    """Return each tenant's suggested questions that were asked, so that typed ones can be told."""
+    found: dict[str, set[str]] = {}
+    for turn in everything:
+        if turn.prompt.button:
+            found.setdefault(turn.tenant.name, set()).add(turn.prompt.text)
+    return {name: sorted(questions) for name, questions in sorted(found.items())}
 
 
 def _described(burst: Incident) -> dict[str, Any]:

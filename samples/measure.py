@@ -249,16 +249,26 @@ def banking77(path: Path) -> dict[str, Any]:
 def written(folder: Path, visits: int = 1041) -> dict[str, list[float]]:
     """Measure on a written log what `berlin` measures: skew of as many texts as a month's visits.
 
+    Suggested questions are left out: the search terms were all typed.
+
     Args:
         folder: where a log was written; single-turn texts, case folded, a tenant at a time.
         visits: texts drawn a tenant, twenty times.
     """
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    suggested = {
+        tenant: {text.casefold() for text in texts}
+        for tenant, texts in manifest["suggested"].items()
+    }
     asked: dict[str, list[str]] = {}
     for path in sorted(folder.glob("requests-*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             for row in map(json.loads, file):
-                if row.get("session_id") and not row["messages"]:
-                    asked.setdefault(row["tenant"], []).append(row["prompt"].casefold())
+                if not row.get("session_id") or row["messages"]:
+                    continue
+                text = row["prompt"].casefold()
+                if text not in suggested.get(row["tenant"], ()):
+                    asked.setdefault(row["tenant"], []).append(text)
     rng = np.random.default_rng(7)
     out = {}
     for tenant, found in sorted(asked.items()):

@@ -13,8 +13,8 @@ from datetime import date
 SEED = 20260302
 """Seed of the log that is used by default."""
 
-FIRST_DAY = date(2026, 3, 2)
-"""Day 1, a Monday. Days 1 to 13 are history, day 14 is the later traffic."""
+FIRST_DAY = date(2026, 3, 4)
+"""Day 1, a Wednesday. Days 1 to 13 are history; day 14, the later traffic, is a working day."""
 
 DAYS = 14
 REQUESTS_PER_DAY = 5_000
@@ -102,7 +102,7 @@ of hourly volume over expected, median of the five clients."""
 INCIDENTS = 3
 """Incidents in 14 days, drawn by the seed (composed; about 0.5 % of the tenant-hours above)."""
 
-ZIPF_EXPONENT = 0.78
+ZIPF_EXPONENT = 0.80
 POOL = 6_000
 """Skew of prompt popularity and prompts a tenant. Measured on the Berlin search terms
 (berlinonline/berlin_dataportal_searchterms, visits): months simulated under drift against the
@@ -111,7 +111,7 @@ ridge from (0.70, 3,000) to (0.85, 25,000). The exponent is the one at which wha
 ways of writing below included, shows the figures of a Berlin month."""
 
 DRIFT_DAYS = 7.0
-DRIFT_KEPT = 0.83
+DRIFT_KEPT = 0.84
 """e-folding time of the popularity drift in days, and the share of score variance that stays.
 Measured on the Berlin terms: two visits one month apart meet 0.79 times as often as two of one
 month, twelve months apart 0.50; best fitted by a part that forgets within 5 to 7 days."""
@@ -128,6 +128,12 @@ NO_FINAL_MARK = 0.132
 DOUBLE_SPACE = 0.045
 GREETING = 0.028
 """How often a typed question is written so. Measured on BANKING77."""
+
+PRESSED = 0.4
+"""Share of sessions that open with a suggested question, before seasons and incidents (composed: no
+public set shows it, and the Berlin terms, from which the skew of the others is, were all typed).
+The questions themselves have the skew of the intents, the same every day: they neither drift nor
+come and go."""
 
 BUTTON_TYPED = 0.15
 """Share of a suggested question's requests that were typed instead of pressed (composed)."""

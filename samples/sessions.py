@@ -114,8 +114,8 @@ def _first(
     day = opening.at_ms // DAY_MS + 1
     arm = _arm(tenant, user, day)
     text, personal = written(prompt, rng), None
-    if not prompt.button and rng.random() < p.PERSONAL * 1.25:
-        # a quarter more than the share, because buttons carry none
+    if not prompt.button and rng.random() < p.PERSONAL / (1 - p.PRESSED):
+        # more than the share, because suggested questions carry none
         personal = KINDS[weighted(_KIND_SHARES.get(tenant.name, _OTHER_KINDS), rng)]
         text = revealing(text, prompt.locale, personal, rng)
     return Turn(

@@ -70,7 +70,7 @@ def test_same_seed_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -
         )
         found.append(digests(out))
     assert found[0] == found[1]
-    assert {"manifest.json", "requests-2026-03-02.jsonl.gz", "docs/numpy.where.md"} < set(found[0])
+    assert {"manifest.json", "requests-2026-03-04.jsonl.gz", "docs/numpy.where.md"} < set(found[0])
 
 
 def test_five_other_seeds_give_other_logs_of_the_same_kind(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_five_other_seeds_give_other_logs_of_the_same_kind(tmp_path: Path) -> No
     for seed in range(1, 6):
         out = tmp_path / str(seed)
         counts = generate(out, Shipped(), seed=seed, days=2, scale=0.02)["counts"]
-        seen.add(digests(out)["requests-2026-03-03.jsonl.gz"])
+        seen.add(digests(out)["requests-2026-03-05.jsonl.gz"])
         assert 100 < counts["rows"] < 400
         assert set(counts["tenant"]) == set(texts.TENANTS)
     assert len(seen) == 5
@@ -115,8 +115,8 @@ def test_messages_agree_with_prompt_and_system_prompt(asked: list[Row]) -> None:
 
 def test_rows_lie_in_their_day_in_order_of_time(log: Path) -> None:
     names = sorted(path.name for path in log.glob("requests-*.jsonl.gz"))
-    assert names[0] == "requests-2026-03-02.jsonl.gz"
-    assert names[-1] == "requests-2026-03-15.jsonl.gz"
+    assert names[0] == "requests-2026-03-04.jsonl.gz"
+    assert names[-1] == "requests-2026-03-17.jsonl.gz"
     assert len(names) == 14
     for name in names:
         with gzip.open(log / name, "rt", encoding="utf-8") as file:
@@ -202,8 +202,8 @@ def test_the_model_is_released_for_one_tenant_only(asked: list[Row]) -> None:
     days = defaultdict(set)
     for row in asked:
         days[row["tenant"], row["model_revision"]].add(row["ts"][8:10])
-    assert min(days["lanting-shop", "r2"]) == "10"
-    assert max(days["lanting-shop", "r1"]) == "09"
+    assert min(days["lanting-shop", "r2"]) == "12"
+    assert max(days["lanting-shop", "r1"]) == "11"
     assert {tenant for tenant, revision in days if revision == "r2"} == {"lanting-shop"}
 
 
@@ -222,3 +222,12 @@ def test_manifest_says_what_it_is(log: Path, rows: list[Row]) -> None:
     assert manifest["counts"]["rows"] == len(rows)
     assert sum(manifest["counts"]["rows_by_day"]) == len(rows)
     assert manifest["parameters"]["ZIPF_EXPONENT"] == parameters.ZIPF_EXPONENT
+
+
+def test_manifest_tells_suggested_questions_from_typed_ones(log: Path, asked: list[Row]) -> None:
+    manifest = json.loads((log / "manifest.json").read_text(encoding="utf-8"))
+    first = [row for row in asked if not row["messages"]]
+    assert set(manifest["suggested"]) == set(texts.TENANTS)
+    found = [row["prompt"] in manifest["suggested"][row["tenant"]] for row in first]
+    # a few were typed, and are written a little differently
+    assert sum(found) / len(found) == pytest.approx(parameters.PRESSED * 0.97, abs=0.04)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +36,9 @@ def test_ways_of_writing_are_those_measured_on_banking77(data: Path) -> None:
 
 
 def test_persistence_costs_the_wanted_share_of_pairs() -> None:
-    kept = persistence(0.78, 1_500, 0.641)
+    kept = persistence(0.80, 1_500, 0.641)
     rng = np.random.default_rng(9)
-    weights, met = zipf(0.78, 1_500), []
+    weights, met = zipf(0.80, 1_500), []
     for _ in range(60):
         stays, moves = rng.standard_normal((2, 1_500))
         later = kept * stays + np.sqrt(1 - kept**2) * moves
@@ -52,3 +54,15 @@ def test_skew_of_a_written_log(log: Path) -> None:
     assert 50 < distinct < 100
     assert top10 < top100 <= 1
     assert 0 < once < 1
+
+
+def test_suggested_questions_do_not_count_as_typed(tmp_path: Path) -> None:
+    asked = ["Lock my card?"] * 30 + ["lock my card?"] * 5 + [f"Question {i}" for i in range(40)]
+    rows = [{"tenant": "t", "session_id": "s", "messages": None, "prompt": text} for text in asked]
+    later = rows[-1] | {"messages": [{}], "prompt": "And then?"}
+    text = "".join(json.dumps(row) + "\n" for row in [*rows, later, {"prompt": "ping"}])
+    (tmp_path / "requests-2026-03-04.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    manifest = {"suggested": {"t": ["Lock my card?"]}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    # forty typed texts, each once: no two meet
+    assert written(tmp_path, visits=40) == {"t": [0.0, 40.0, 0.25, 1.0, 1.0]}

@@ -40,8 +40,8 @@ def served(gateway: Gateway, turn: Turn, *minutes: float) -> list[dict[str, Any]
 
 
 def test_stamp() -> None:
-    assert stamp(0) == "2026-03-02T00:00:00.000Z"
-    assert stamp(13 * 86_400_000 + 3_723_004) == "2026-03-15T01:02:03.004Z"
+    assert stamp(0) == "2026-03-04T00:00:00.000Z"
+    assert stamp(13 * 86_400_000 + 3_723_004) == "2026-03-17T01:02:03.004Z"
 
 
 def test_a_head_is_cold_once_and_again_after_ten_quiet_minutes(gateway: Gateway) -> None:
