@@ -55,18 +55,23 @@ def test_candidates_are_warmable_heads_of_some_length() -> None:
         head(keys, "acme", "x" * 255, 2),
         head(keys, "acme", "x" * (256 - len(tools)), 2, tools=tools, parsed_tools=TOOLS),
         head(keys, "acme", f"It is 12:01. {SYSTEM}", 9, unwarmable="volatile"),
+        head(keys, "acme", SYSTEM, 4, adapter="unknown"),
     ]
-    table = LAYER.candidates(demand(heads=rows), Config())
+    config = Config.model_validate(
+        {"targets": [{"kind": "host", "name": "h", "url": "http://h", "models": {"lora": "l-1"}}]}
+    )
+    table = LAYER.candidates(demand(heads=rows), config)
     assert table.schema == PLAN.schema
     first, second = PlanItem.rows(table)
     assert (first.system_prompt, first.adapter, first.heat_micro) == (SYSTEM, "lora", 3 * MICRO)
     assert (first.key_digest, first.ttl_s, first.bytes) == (rows[0]["head_digest"], 1800, 0)
     assert second.tools == tools
-    refused = LAYER.refused(demand(heads=rows), Config())
+    refused = LAYER.refused(demand(heads=rows), config)
     assert refused.schema == LEFT_OUT.schema
     assert [(r["reason"], r["heat_micro"]) for r in refused.to_pylist()] == [
         ("short_head", 2 * MICRO),
         ("volatile", 9 * MICRO),
+        ("adapter_not_served", 4 * MICRO),
     ]
     assert LAYER.candidates(demand(), Config()).num_rows == 0
 

@@ -206,13 +206,12 @@ def test_merged_choices_equal_one_greedy(seed: int, count: int, limit: int, at_o
     assert set(choice.covered) == set(points.candidate[served]) - {-1}
 
 
-def test_most_asked_takes_worth_then_rank_and_never_what_nobody_asks() -> None:
+def test_most_asked_takes_heat_then_rank_and_never_what_nobody_asks() -> None:
     heat = np.array([5, 9, 9, 0, 7])
-    worth = np.array([50.0, 9, 9, 0, 7])
     rank = np.array([0, 2, 1, 3, 4])
     nothing = np.zeros(5, np.bool_)
-    assert most_asked(heat, worth, rank, nothing, 9).rows.tolist() == [0, 2, 1, 4]
-    assert most_asked(heat, worth, rank, nothing, 2).expected.tolist() == [5, 9]
-    held = np.array([True, False, False, False, False])
-    assert most_asked(heat, worth, rank, held, 2).rows.tolist() == [2, 1]
-    assert most_asked(heat, worth, rank, nothing, 9, enough=6).rows.tolist() == [0, 2]
+    assert most_asked(heat, rank, nothing, 9).rows.tolist() == [2, 1, 4, 0]
+    assert most_asked(heat, rank, nothing, 2).expected.tolist() == [9, 9]
+    held = np.array([False, False, True, False, False])
+    assert most_asked(heat, rank, held, 2).rows.tolist() == [1, 4]
+    assert most_asked(heat, rank, nothing, 9, enough=10).rows.tolist() == [2, 1]

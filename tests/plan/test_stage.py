@@ -90,8 +90,8 @@ def test_items_are_ranked_and_give_reasons_without_text(lake: Lake) -> None:
     )
     assert first["reason"] == "covers 13.0 expected requests a day of 3 phrasings"
     assert second["reason"] == "covers 4.0 expected requests a day of 1 phrasing"
-    long, short = items(lake, report, "prefixes")
-    assert (long["key_digest"], short["key_digest"]) == ("long", "h")  # 6 x 1,800 > 11 x 110
+    busy, long = items(lake, report, "prefixes")
+    assert (busy["key_digest"], long["key_digest"]) == ("h", "long")
     assert long["reason"] == "6.0 expected requests a day share its 1,800 tokens (estimated)"
     assert items(lake, report, "embeddings")[0]["reason"] == "4.0 expected requests a day hold it"
     texts = [row["text"] for row in lake.read("prompts", {"day": DAY}).to_pylist()]

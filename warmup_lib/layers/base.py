@@ -144,6 +144,7 @@ class Context:
         hosts: Model hosts that may generate an answer, in order of preference.
         control: A fresh word for the cold control: keys and salts are then taken in a namespace
             that nothing was ever warmed in (see `namespace`).
+        planned: Item ids whose entries `find` prefers where several would serve; empty: none.
     """
 
     plan_id: str
@@ -152,6 +153,7 @@ class Context:
     vectors: Vectors
     hosts: Sequence[ModelHost] = field(default_factory=tuple)
     control: str | None = None
+    planned: frozenset[str] = frozenset()
 
     def namespace(self, tenant: str) -> str:
         """Return the tenant whose keys and salt are used: a fresh one in a control run."""

@@ -23,6 +23,7 @@ from warmup_lib.layers.base import (
 )
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
 from warmup_lib.layers.salts import salt_for
+from warmup_lib.layers.serving import UNSERVED, unserved
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import Chat, Head, RequestRefused
 from warmup_lib.targets.host import (
@@ -54,7 +55,7 @@ class Prefixes:
         return plan_rows(self.name, heads, columns)
 
     def refused(self, demand: Demand, config: Config) -> pa.Table:
-        """Return the heads that may not be warmed or are too short for it (`short_head`)."""
+        """Return the heads that may not be warmed, each with the reason."""
         why = _reasons(demand.heads, config)
         kept = pc.not_equal(why, "")
         return refused_rows(self.name, demand.heads.filter(kept), "head_digest", why.filter(kept))
@@ -224,9 +225,9 @@ def _reasons(heads: pa.Table, config: Config) -> Any:
     """Return why each head may not be warmed; empty: it may."""
     eighths = pc.add(_eighths(heads["system_prompt"]), _eighths(heads["tools"]))
     short = pc.less(eighths, 8 * config.layers.prefixes.min_tokens)
-    return pc.coalesce(
-        heads["unwarmable"], pc.if_else(short, pa.scalar("short_head"), pa.scalar(""))
-    )
+    rest = pc.if_else(short, pa.scalar("short_head"), pa.scalar(""))
+    away = pc.if_else(unserved(heads["adapter"], config), pa.scalar(UNSERVED), rest)
+    return pc.coalesce(heads["unwarmable"], away)
 
 
 def _eighths(texts: Any) -> Any:

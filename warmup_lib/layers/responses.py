@@ -29,6 +29,7 @@ from warmup_lib.layers.base import (
 )
 from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
+from warmup_lib.layers.serving import unserved
 from warmup_lib.layers.sizes import response_bytes
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import ChatResult
@@ -116,20 +117,27 @@ class Responses:
     async def find(
         self, lookups: Sequence[Lookup], target: Target, context: Context
     ) -> list[Match]:
-        """Find by identity; else a similar question with an equal context, past the guard."""
+        """Find by identity; else a similar question with an equal context, past the guard.
+
+        Entries of `context.planned` go first, so that what an older plan left does not hide them.
+        """
         store = as_store(target)
         keys = [_lookup_key(lookup, context) for lookup in lookups]
         entries = await store.read(keys, ("response", "metadata"))
         similar: dict[int, Near] = {}
         if await store.has_search():
-            rest = [n for n, entry in enumerate(entries) if entry is None]
+            rest = [n for n, e in enumerate(entries) if e is None or not _preferred(e, context)]
             found = await _similar([lookups[n] for n in rest], store, context)
-            similar = {n: near for n, near in zip(rest, found, strict=True) if near is not None}
+            similar = {
+                n: near
+                for n, near in zip(rest, found, strict=True)
+                if near is not None and (entries[n] is None or _preferred(near.fields, context))
+            }
         return [
-            _match(lookup, entry, "exact", None)
-            if entry is not None
-            else _match(lookup, similar[n].fields, "semantic", similar[n].similarity)
+            _match(lookup, similar[n].fields, "semantic", similar[n].similarity)
             if n in similar
+            else _match(lookup, entry, "exact", None)
+            if entry is not None
             else Match(lookup.request_id, False)
             for n, (lookup, entry) in enumerate(zip(lookups, entries, strict=True))
         ]
@@ -148,20 +156,32 @@ async def _similar(
             asks.append(Ask(_index(one.tenant, context), one.context_digest, raw(vector)))
             asked.append(n)
     found = await store.nearest(asks, NEIGHBOURS, ("response", "prompt", "metadata"))
-    threshold = context.config.encoder.threshold - ROUNDING
     chosen: list[Near | None] = [None] * len(lookups)
     for n, near in zip(asked, found, strict=True):
-        chosen[n] = _first_compatible(lookups[n], near, threshold)
+        fitting = _compatible(lookups[n], near, context)
+        ours = [entry for entry in fitting if _preferred(entry.fields, context)]
+        chosen[n] = next(iter(ours or fitting), None)
     return chosen
 
 
-def _first_compatible(lookup: Lookup, near: Sequence[Near], threshold: float) -> Near | None:
-    for entry in near:
-        if entry.similarity < threshold:
-            return None
-        if compatible(lookup.prompt, entry.fields.get("prompt", b"").decode()):
-            return entry
-    return None
+def _compatible(lookup: Lookup, near: Sequence[Near], context: Context) -> list[Near]:
+    threshold = context.config.encoder.threshold - ROUNDING
+    return [
+        entry
+        for entry in near
+        if entry.similarity >= threshold
+        and compatible(lookup.prompt, entry.fields.get("prompt", b"").decode())
+    ]
+
+
+def _preferred(fields: Mapping[str, bytes], context: Context) -> bool:
+    """Return whether an entry is of the plan that is looked at; of none in particular: any is."""
+    return not context.planned or _owner(fields) in context.planned
+
+
+def _owner(fields: Mapping[str, bytes]) -> str | None:
+    owner: str | None = json.loads(fields.get("metadata", b"{}")).get("item_id")
+    return owner
 
 
 def _match(
@@ -175,7 +195,7 @@ def _match(
         True,
         kind,
         similarity=similarity,
-        item_id=json.loads(entry.get("metadata", b"{}")).get("item_id"),
+        item_id=_owner(entry),
         value=entry["response"].decode(),
     )
 
@@ -227,13 +247,14 @@ def _reasons(prompts: pa.Table, config: Config) -> Any:
     """Return why each row may not be warmed; empty: it may.
 
     A row without an answer is kept where it is one of the hottest that a host may still generate:
-    those without messages before, for only these are whole in the plan.
+    those without messages before, for only these are whole in the plan, and whose adapter a host
+    serves.
     """
     why = pc.fill_null(prompts["unwarmable"], "")
     mute = pc.and_(pc.equal(why, ""), pc.equal(pc.fill_null(prompts["response"], ""), ""))
     limit = config.layers.responses.generate if _has_host(config) else 0
-    single = pc.invert(pc.fill_null(prompts["history"], False))
-    askable = pc.indices_nonzero(pc.and_(mute, single))
+    closed = pc.or_(pc.fill_null(prompts["history"], False), unserved(prompts["adapter"], config))
+    askable = pc.indices_nonzero(pc.and_(mute, pc.invert(closed)))
     order = pa.table(
         {
             "row": askable,

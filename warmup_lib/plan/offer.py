@@ -71,11 +71,7 @@ def open_offer(
 
 
 class ByHeat:
-    """Entries that serve by identity only: what is asked for most is warmed.
-
-    A head of many tokens saves more than a short one, so that heads are ordered by the prompt
-    tokens that they are expected to save.
-    """
+    """Entries that serve by identity only: what is asked for most is warmed."""
 
     def __init__(self, candidates: pa.Table, limit: int) -> None:
         self.candidates = candidates
@@ -108,9 +104,7 @@ class ByHeat:
         return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} hold it"
 
     def _choose(self, held: Mask, enough: int | None) -> Choice:
-        # In floating point: heat in millionths times tokens can pass 64 bits.
-        worth = self._heat.astype(np.float64) * np.maximum(self._tokens, 1)
-        return most_asked(self._heat, worth, self._rank, held, self._limit, enough)
+        return most_asked(self._heat, self._rank, held, self._limit, enough)
 
     def _held(self, items: pa.Table) -> Mask:
         known = items["item_id"].combine_chunks()

@@ -20,8 +20,6 @@ from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, Points
 from warmup_lib.stage import Progress
 
-Worth = np.ndarray[Any, np.dtype[np.float64]]
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -45,20 +43,17 @@ class Choice:
         return int(self.expected.sum())
 
 
-def most_asked(
-    heat: Ints, worth: Worth, rank: Ints, held: Mask, limit: int, enough: int | None = None
-) -> Choice:
-    """Choose the rows that are worth the most and are asked for at all.
+def most_asked(heat: Ints, rank: Ints, held: Mask, limit: int, enough: int | None = None) -> Choice:
+    """Choose the rows that are asked for the most, and at all.
 
     Args:
         heat: (n,) expected requests in millionths, which are the hits to expect.
-        worth: (n,) what orders the rows.
         rank: (n,) breaks ties.
         held: (n,) warm already: not chosen.
         limit: Most rows to choose.
         enough: Stop once this many hits are expected, in millionths.
     """
-    order = np.lexsort((rank, -worth))
+    order = np.lexsort((rank, -heat))
     rows = order[(heat[order] > 0) & ~held[order]][:limit]
     rows = rows[: _needed(heat[rows], enough)]
     return Choice(rows, heat[rows], np.ones(len(rows), np.int64), rows)

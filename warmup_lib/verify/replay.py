@@ -7,7 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from warmup_lib.layers.base import Context, Layer, Lookup, Match
+from warmup_lib.layers.serving import unserved
 from warmup_lib.stage import Progress
 from warmup_lib.targets.base import Target
 from warmup_lib.verify.sample import spread, stratified
@@ -31,7 +34,8 @@ class Replayed:
         others: Requests served by an entry that is not of this plan; misses in `rows`.
         control_asked: Requests also looked up where nothing was ever warmed.
         control_hits: Of these, served; anything but 0 means that the measurement is wrong.
-        unserved: Sampled requests that no host could be asked.
+        unserved: Requests for adapters that no host serves, which are not sampled, and sampled
+            ones that no host could be asked.
         lost: Sampled requests with a planned head that was not found warm.
     """
 
@@ -72,6 +76,7 @@ async def on_store(
         TargetUnavailable: The target does not answer.
     """
     told = f"replay {layer.name} on {target.name}"
+    context = replace(context, planned=frozenset(planned))
     result = Replayed()
     for piece in slices(requests, _AT_ONCE):
         asked = _asked(layer, piece, vectors)
@@ -118,6 +123,9 @@ async def on_hosts(
         TargetUnavailable: A host does not answer.
     """
     settings = context.config.verify
+    away = unserved(requests["adapter"], context.config)
+    result = Replayed(unserved=pc.sum(away).as_py() or 0)
+    requests = requests.filter(pc.invert(away))
     strata = [
         (row["tenant"], row["head_digest"] in heads)
         for row in requests.select(["tenant", "head_digest"]).to_pylist()
@@ -125,7 +133,6 @@ async def on_hosts(
     sample = take(requests, stratified(strata, settings.host_sample, settings.seed))
     paired = set(spread(sample.num_rows, settings.cold_sample))
     cold_context = in_control(context)
-    result = Replayed()
     for number, lookup in enumerate(lookups(sample)):
         turns = [targets[(number + k) % len(targets)] for k in range(len(targets))]
         cold_first = number in paired and len(result.rows) % 2 == 0
