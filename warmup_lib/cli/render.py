@@ -158,9 +158,9 @@ def hit_ratios(console: Console, facts: dict[str, Any]) -> None:
             f"Hit ratio on {facts['window']}",
             *columns,
             rows=rows,
-            note="plain Top-K: the most asked of the plan's last day; hindsight: greedy best set "
-            "of the same size,\nchosen knowing this traffic; on model hosts requests are a "
-            "sample, compared with the whole day",
+            note="all sets have the same size and serve the same requests. plain Top-K: the most "
+            "asked of the plan's last\nday; hindsight: greedy best set, chosen knowing these "
+            "requests; on model hosts they are a sample of the day",
         )
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warmup_lib.errors import TargetUnavailable
 from warmup_lib.lake import Lake
@@ -17,6 +17,9 @@ from warmup_lib.verify.replay import Replayed, on_hosts, on_store
 from warmup_lib.verify.residency import Row
 from warmup_lib.verify.vectors import Encode, WindowVectors
 from warmup_lib.verify.window import Window
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,8 @@ class Measured:
 
     Attributes:
         rows: Rows of `hits`.
-        baselines: By layer: the shares of other sets, and of no set at all (`cold`: what the
-            control found, null where there was none).
+        baselines: By layer: the shares of other sets on the same requests, and of no set at all
+            (`cold`: what the control found, null where there was none).
         asked: Requests sent to the control.
         control: Of these, hits.
         others: Requests served by an entry that this plan did not warm.
@@ -127,7 +130,10 @@ class Measuring:
             asked = sum(part.control_asked for part in parts)
             hits = sum(part.control_hits for part in parts)
             cold = hits / asked if asked else None
-            measured.baselines[layer.name] = {"cold": cold, **self._compare(layer)}
+            requests = parts[0].requests if parts else self._window.rows
+            if requests.num_rows:
+                shares = self._compare(layer, requests)
+                measured.baselines[layer.name] = {"cold": cold, **shares}
         return measured
 
     async def _replay(self, layer: Layer) -> list[Replayed]:
@@ -149,10 +155,11 @@ class Measuring:
             self._down[error.target] = error.reason
         return parts
 
-    def _compare(self, layer: Layer) -> dict[str, Any]:
+    def _compare(self, layer: Layer, requests: pa.Table) -> dict[str, Any]:
+        """Return what other sets would have served of the very requests that were asked."""
         subject = self._subject
         self._progress(f"compare {layer.name}", 0, 1)
-        coverage = Coverage(self._window.rows, layer, subject.context, self._vectors)
+        coverage = Coverage(requests, layer, subject.context, self._vectors)
         shares = compare(
             subject.lake,
             coverage,

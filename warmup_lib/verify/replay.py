@@ -30,6 +30,7 @@ class Replayed:
     """What replaying showed.
 
     Attributes:
+        requests: Rows of `requests` that were asked: all, or the sample.
         rows: Rows of `hits`.
         others: Requests served by an entry that is not of this plan; misses in `rows`.
         control_asked: Requests also looked up where nothing was ever warmed.
@@ -39,6 +40,7 @@ class Replayed:
         lost: Sampled requests with a planned head that was not found warm.
     """
 
+    requests: pa.Table
     rows: list[Row] = field(default_factory=list)
     others: int = 0
     control_asked: int = 0
@@ -77,7 +79,7 @@ async def on_store(
     """
     told = f"replay {layer.name} on {target.name}"
     context = replace(context, planned=frozenset(planned))
-    result = Replayed()
+    result = Replayed(requests)
     for piece in slices(requests, _AT_ONCE):
         asked = _asked(layer, piece, vectors)
         matches = await layer.find(asked, target, context)
@@ -124,13 +126,13 @@ async def on_hosts(
     """
     settings = context.config.verify
     away = unserved(requests["adapter"], context.config)
-    result = Replayed(unserved=pc.sum(away).as_py() or 0)
     requests = requests.filter(pc.invert(away))
     strata = [
         (row["tenant"], row["head_digest"] in heads)
         for row in requests.select(["tenant", "head_digest"]).to_pylist()
     ]
     sample = take(requests, stratified(strata, settings.host_sample, settings.seed))
+    result = Replayed(sample, unserved=pc.sum(away).as_py() or 0)
     paired = set(spread(sample.num_rows, settings.cold_sample))
     cold_context = in_control(context)
     for number, lookup in enumerate(lookups(sample)):
