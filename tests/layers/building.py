@@ -79,10 +79,9 @@ def head(keys: Keys, tenant: str, system: str, heat: float = 1, **more: Any) -> 
 
 def demand(prompts: Sequence[dict[str, Any]] = (), heads: Sequence[dict[str, Any]] = ()) -> Demand:
     heat = pa.field("heat_micro", pa.int64())
-    extra = [pa.field("params", pa.string())] if any("params" in p for p in prompts) else []
     return Demand(
         "2026-03-14",
-        pa.Table.from_pylist(list(prompts), pa.schema([*PROMPTS.schema, heat, *extra])),
+        pa.Table.from_pylist(list(prompts), pa.schema([*PROMPTS.schema, heat])),
         pa.Table.from_pylist(list(heads), pa.schema([*HEADS.schema, heat])),
         ENCODER,
         DIMENSION,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,6 +94,27 @@ def test_nothing_is_generated_where_no_host_is_configured() -> None:
     assert LAYER.candidates(rows, Config()).num_rows == 1
 
 
+def test_an_answer_is_generated_only_under_an_adapter_that_a_host_names() -> None:
+    keys = new_keys()
+    shape: dict[str, Any] = {"response": None}
+    rows = demand(
+        [
+            prompt(keys, "acme", "away", 9, **shape, adapter="unknown"),
+            prompt(keys, "acme", "served", 5, **shape, adapter="lora"),
+            prompt(keys, "acme", "no adapter", 4, **shape),
+            prompt(keys, "acme", "answered", 1, adapter="unknown"),
+        ]
+    )
+    host = {"kind": "host", "name": "h", "url": "http://h", "models": {"lora": "l-1"}}
+    config = Config.model_validate(
+        {"targets": [host], "layers": {"responses": {"generate": 2}}},
+    )
+    # The hottest of all takes no place of those that can be generated.
+    assert {i.text for i in items(LAYER, rows, config)} == {"served", "no adapter", "answered"}
+    refused = LAYER.refused(rows, config).to_pylist()
+    assert [(r["heat_micro"] // MICRO, r["reason"]) for r in refused] == [(9, "no_answer")]
+
+
 def test_parameters_are_carried_where_demand_knows_them() -> None:
     keys = new_keys()
     row = prompt(keys, "acme", "hot", params={"temperature": 0.2})
@@ -149,7 +171,7 @@ def test_warm_prove_and_exact_find(with_store: Any) -> None:
 
 @pytest.mark.stack
 @pytest.mark.parametrize(
-    ("cosine", "served"), [(1.0, True), (0.91, True), (0.9, True), (0.899, False), (0.0, False)]
+    ("cosine", "served"), [(1.0, True), (0.93, True), (0.92, True), (0.919, False), (0.0, False)]
 )
 def test_a_similar_question_is_served_from_the_threshold_on(
     with_store: Any, cosine: float, served: bool
@@ -233,6 +255,57 @@ def test_behind_a_refused_neighbour_the_next_one_is_served(with_store: Any) -> N
     assert (match.item_id, match.match) == (second.item_id, "semantic")
 
 
+OLDER = "How do I get a new password?"
+
+
+def with_older(
+    keys: Keys, ours: float, older: float, text: str = QUESTION
+) -> tuple[list[PlanItem], Context]:
+    """Return our item and an older plan's, with the cosines of their questions with `axis(0)`."""
+    planned = items(LAYER, demand([prompt(keys, "acme", text), prompt(keys, "acme", OLDER)]))
+    held = {keys.text_digest(text): at_cosine(ours), keys.text_digest(OLDER): at_cosine(older)}
+    return planned, context(keys, DictVectors(held=held))
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(
+    ("text", "cosine", "found"),
+    [
+        (QUESTION, 0.93, QUESTION),
+        (QUESTION, 0.91, OLDER),  # ours is too far away
+        ("Reset password 7", 0.93, OLDER),  # the guard refuses ours
+    ],
+)
+def test_an_older_plans_nearer_entry_does_not_hide_ours(
+    with_store: Any, text: str, cosine: float, found: str
+) -> None:
+    keys = new_keys()
+    both, ctx = with_older(keys, cosine, 0.99, text)
+    by_text = {i.text: i.item_id for i in both}
+    looking = replace(ctx, planned=frozenset({by_text[text]}))
+    one = lookup(keys, "acme", SIMILAR, vector=axis(0))
+    ours, any_plan = warmed(with_store, both, [(one, looking), (one, ctx)], ctx)
+    assert (ours.match, ours.item_id) == ("semantic", by_text[found])
+    assert ours.value == f"Answer to {found}"
+    assert (any_plan.match, any_plan.item_id) == ("semantic", by_text[OLDER])
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("cosine", "kind"), [(0.93, "semantic"), (0.91, "exact")])
+def test_an_older_plans_entry_of_the_same_question_does_not_hide_ours(
+    with_store: Any, cosine: float, kind: str
+) -> None:
+    keys = new_keys()
+    both, ctx = with_older(keys, cosine, 1.0)
+    by_text = {i.text: i.item_id for i in both}
+    looking = replace(ctx, planned=frozenset({by_text[QUESTION]}))
+    one = lookup(keys, "acme", OLDER, vector=axis(0))
+    ours, any_plan = warmed(with_store, both, [(one, looking), (one, ctx)], ctx)
+    served = QUESTION if kind == "semantic" else OLDER
+    assert (ours.match, ours.item_id) == (kind, by_text[served])
+    assert (any_plan.match, any_plan.item_id) == ("exact", by_text[OLDER])
+
+
 @pytest.mark.stack
 def test_without_the_search_module_only_identities_are_found(
     redis_url: str,
@@ -288,7 +361,7 @@ def test_an_unmodified_redisvl_client_finds_the_entry(with_store: Any, redis_url
     cache = SemanticCache(
         name=keys.index("responses", "acme", ENCODER),
         vectorizer=CustomVectorizer(embed=lambda *_, **__: at_cosine(0.95).tolist()),
-        distance_threshold=0.1,
+        distance_threshold=0.08,
         filterable_fields=[{"name": "context", "type": "tag"}],
         redis_url=redis_url,
     )

@@ -22,7 +22,7 @@ from warmup_lib.layers.registry import LAYERS
 from warmup_lib.verify.baselines import Coverage, Entry, compare, entries_of, hottest
 from warmup_lib.verify.vectors import WindowVectors
 
-THRESHOLD = 0.9
+THRESHOLD = Config().encoder.threshold
 WORDS = ["card", "card not", "pay 20", "pay 50", "login", "salary", "café"]
 
 

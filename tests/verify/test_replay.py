@@ -24,9 +24,11 @@ from warmup_lib.verify.replay import Replayed, on_hosts, on_store
 from warmup_lib.verify.vectors import WindowVectors
 
 
-def context(host_sample: int = 50, cold_sample: int = 10) -> Context:
+def context(host_sample: int = 50, cold_sample: int = 10, adapters: Sequence[str] = ()) -> Context:
     settings = {"host_sample": host_sample, "cold_sample": cold_sample}
-    config = Config.model_validate({"verify": settings})
+    models = {adapter: adapter for adapter in adapters}
+    host = {"kind": "host", "name": "h", "url": "http://h", "models": models}
+    config = Config.model_validate({"verify": settings, "targets": [host]})
     known = memory_context()
     return Context(known.plan_id, config, known.keys, known.vectors)
 
@@ -85,6 +87,21 @@ def test_a_control_that_hits_is_counted() -> None:
     planned = warm(layer, target, [1])
     found = store(layer, target, requests(request(1, 1), request(2, 2)), planned)
     assert (found.control_asked, found.control_hits) == (2, 1)
+
+
+def test_the_layer_is_told_which_entries_are_of_this_plan() -> None:
+    class Told(MemoryLayer):
+        async def find(
+            self, lookups: Sequence[Lookup], target: Any, context: Context
+        ) -> list[Match]:
+            told.append((context.control is not None, context.planned))
+            return await super().find(lookups, target, context)
+
+    told: list[tuple[bool, frozenset[str]]] = []
+    layer, target = Told("responses"), MemoryTarget("a")
+    planned = warm(layer, target, [1, 2])
+    store(layer, target, requests(request(1, 1)), planned)
+    assert told == [(False, planned), (True, planned)]
 
 
 def test_only_a_layer_that_matches_by_similarity_gets_vectors() -> None:
@@ -174,6 +191,24 @@ def test_hosts_take_turns_and_one_that_lacks_the_model_is_passed_over() -> None:
     found = hosts(layer, [both, one], rows, set(), [], cold_sample=1)
     assert [r["target"] for r in found.rows] == ["both", "one"] * 2 + ["both"] * 4
     assert found.unserved == 1
+    # What no host could be asked is not compared with either.
+    assert found.requests["request_id"].to_pylist() == [r["request_id"] for r in found.rows]
+
+
+def test_requests_for_adapters_that_no_host_serves_take_no_place_in_the_sample() -> None:
+    layer, host = MemoryLayer("prefixes", "host"), MemoryHost("h")
+    rows = requests(
+        *[request(n, 1, adapter="away") for n in range(30)],
+        *[request(n, 1, adapter="lora") for n in range(30, 34)],
+        *[request(n, 1) for n in range(34, 38)],
+    )
+    options: dict[str, Any] = {"adapters": ["lora"], "host_sample": 8, "cold_sample": 2}
+    found = hosts(layer, [host], rows, set(), [], **options)
+    assert [r["request_id"] for r in found.rows] == [f"r{n}" for n in range(30, 38)]
+    assert found.requests["request_id"].to_pylist() == [f"r{n}" for n in range(30, 38)]
+    assert (found.unserved, found.control_asked) == (30, 2)
+    none = hosts(layer, [host], rows.slice(0, 30), set(), [], **options)
+    assert (none.rows, none.requests.num_rows, none.unserved) == ([], 0, 30)
 
 
 def test_a_planned_head_that_was_evicted_is_counted() -> None:

@@ -67,7 +67,8 @@ class Measured:
         asked: Requests sent to the control.
         control: Of these, hits.
         others: Requests served by an entry that this plan did not warm.
-        unserved: Sampled requests that no host could be asked.
+        unserved: Requests that no host could be asked: of all those for adapters that no host
+            serves, else of the sample.
         lost: Sampled requests with a planned head that was not found warm.
     """
 

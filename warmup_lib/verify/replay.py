@@ -30,7 +30,8 @@ class Replayed:
     """What replaying showed.
 
     Attributes:
-        requests: Rows of `requests` that were asked: all, or the sample.
+        requests: Rows of `requests` that were asked: all, or those of the sample that a host could
+            be asked.
         rows: Rows of `hits`.
         others: Requests served by an entry that is not of this plan; misses in `rows`.
         control_asked: Requests also looked up where nothing was ever warmed.
@@ -135,6 +136,7 @@ async def on_hosts(
     result = Replayed(sample, unserved=pc.sum(away).as_py() or 0)
     paired = set(spread(sample.num_rows, settings.cold_sample))
     cold_context = in_control(context)
+    sent: list[int] = []
     for number, lookup in enumerate(lookups(sample)):
         turns = [targets[(number + k) % len(targets)] for k in range(len(targets))]
         cold_first = number in paired and len(result.rows) % 2 == 0
@@ -146,6 +148,7 @@ async def on_hosts(
         if warm is None:
             result.unserved += 1
             continue
+        sent.append(number)
         target, match = warm
         ours = resident.get(target.name, ())
         _collect(result, layer, target, take(sample, [number]), [match], ours)
@@ -154,6 +157,7 @@ async def on_hosts(
             result.rows[-1]["cold_ttft_ms"] = cold[1].ttft_ms
             result.control_asked += 1
             result.control_hits += cold[1].hit
+    result.requests = take(sample, sent)
     return result
 
 
