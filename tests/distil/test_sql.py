@@ -72,6 +72,18 @@ def test_the_most_frequent_form_is_kept_and_the_smallest_on_ties(
     assert len({row["text_digest"] for row in prompts}) == 1
 
 
+def test_sampling_parameters_are_kept_for_an_answer_to_generate(
+    distil: Callable[..., Any], request_row: Callable[..., Row]
+) -> None:
+    params = json.dumps({"max_tokens": 20.0, "temperature": 0.2})
+    prompts, _ = distil(
+        request_row(1, "hi", params=params, bypass=True),
+        request_row(2, "hi", params=params),
+        request_row(3, "bye"),
+    )
+    assert {row["text"]: row["params"] for row in prompts} == {"hi": params, "bye": "{}"}
+
+
 USABLE = [
     {"response": "old"},
     {"response": "new"},
