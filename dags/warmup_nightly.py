@@ -55,9 +55,9 @@ def warmup_nightly() -> None:
         return stages.distil(stages.run_day())
 
     @task(**GPU)
-    def embed(distilled: Facts) -> Facts:
+    def embed() -> Facts:
         """Embed the texts that have no vector yet."""
-        return stages.embed(distilled)
+        return stages.embed(stages.run_day())
 
     @task
     def forecast() -> Facts:
@@ -84,10 +84,8 @@ def warmup_nightly() -> None:
         """Prove by looking that the plan's items are resident."""
         return stages.verify(stages.run_day(), planned["plan_id"])
 
-    distilled = distil()
-    expected = forecast()
     planned = plan()
-    ingest() >> distilled >> embed(distilled) >> expected >> [cluster(), planned]
+    ingest() >> distil() >> embed() >> forecast() >> [cluster(), planned]
     apply(planned) >> verify(planned)
 
 

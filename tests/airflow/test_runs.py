@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import sqlite3
@@ -66,18 +65,7 @@ class Site:
             **SETTINGS,
             **changed,
         }
-        served = self.stack.hosts[0].model
-        settings["targets"][1]["models"] = dict.fromkeys([MODEL, *self.adapters()], served)
         (self.folder / "warmup.yaml").write_text(yaml.safe_dump(settings))
-
-    def adapters(self) -> set[str]:
-        """Return the adapters of the log: this host has none of them and serves its model."""
-        rows = [
-            json.loads(line)
-            for file in self.folder.rglob("requests-*.jsonl.gz")
-            for line in gzip.decompress(file.read_bytes()).splitlines()
-        ]
-        return {row["adapter"] for row in rows if row.get("adapter")}
 
     def deliver(self, day: str) -> None:
         name = f"requests-{day}.jsonl.gz"
@@ -197,6 +185,7 @@ def test_a_nightly_run_whose_plan_still_serves_waits_and_renews_what_is_warm(sit
     plan = site.xcom("warmup_nightly", "plan")
     assert (plan["decision"], plan["plan_id"]) == ("wait", before)
     assert site.xcom("warmup_nightly", "distil")["days"] == [LATER]
+    assert site.xcom("warmup_nightly", "embed")["days"] == DAYS
     applied = site.xcom("warmup_nightly", "apply")
     assert (applied["warmed"] > 0, applied["kept"]) == (True, 0)
 

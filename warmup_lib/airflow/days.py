@@ -24,8 +24,8 @@ def newest_day(config: Config, day: str) -> str:
     return days[-1]
 
 
-def stale_days(config: Config, day: str) -> list[str]:
-    """Return the days of the history up to `day` whose prompts are missing or outdated.
+def history(config: Config, day: str) -> list[str]:
+    """Return the days with requests within the lookback that ends with `day`.
 
     Raises:
         InputDataError: The lake has no requests of `day` itself.
@@ -38,7 +38,17 @@ def stale_days(config: Config, day: str) -> list[str]:
             + (f" (the newest day is {days[-1]})" if days else "")
         )
     first = (date.fromisoformat(day) - config.forecast.lookback).isoformat()
-    return [d for d in days if first < d <= day and pipeline.is_stale(lake, d)]
+    return [d for d in days if first < d <= day]
+
+
+def stale_days(config: Config, day: str) -> list[str]:
+    """Return the days of the history up to `day` whose prompts are missing or outdated.
+
+    Raises:
+        InputDataError: The lake has no requests of `day` itself.
+    """
+    lake = pipeline.open_lake(config)
+    return [d for d in history(config, day) if pipeline.is_stale(lake, d)]
 
 
 def plan_for(config: Config, day: str) -> str:

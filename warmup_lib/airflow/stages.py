@@ -74,10 +74,15 @@ def distil_newest(day: str) -> Facts:
     return distil(newest_day(task_config(), day))
 
 
-def embed(distilled: Facts) -> Facts:
-    """Embed the texts that have no vector yet, of the run's day and of those just distilled."""
-    day = distilled["day"]
-    return _days("embed", day, sorted({day, *distilled["days"]}))
+def embed(day: str) -> Facts:
+    """Embed the texts of the history up to `day` that have no vector yet.
+
+    Every day of it is looked at, not only what was just distilled: a run that was stopped between
+    the two, or a pre-peak run, which does not embed, leaves texts behind.
+    """
+    from warmup_lib.airflow.days import history
+
+    return _days("embed", day, history(task_config(), day))
 
 
 def day_stage(name: str, day: str) -> Facts:
