@@ -42,12 +42,16 @@ system: # Debian's Python comes without ensurepip, and vLLM's CPU build loads li
 demo: .venv/base ## Run the main job end to end on the embedded stack (LOG=shipped, or a folder of real texts)
 	@$(BIN)/warmup demo --log $(LOG)
 
+.PHONY: test-system
+test-system: # tests/deploy validates docker-compose.yaml with it; no engine is needed
+	@command -v docker-compose >/dev/null || deploy/debian-packages.sh docker-compose
+
 .PHONY: test
-test: check ## Set everything up and run all tests but the slow ones
+test: test-system check ## Set everything up and run all tests but the slow ones
 	@$(BIN)/python -m pytest -m "not slow and not gpu" $(PYTEST_ARGS)
 
 .PHONY: test-full
-test-full: check ## Run all tests, the slow ones too
+test-full: test-system check ## Run all tests, the slow ones too
 	@$(BIN)/python -m pytest -m "not gpu" $(PYTEST_ARGS)
 
 .PHONY: check

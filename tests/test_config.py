@@ -41,6 +41,8 @@ def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
         ("a: [", "YAML"),
         ("targets: [{kind: ftp, name: x}]", "targets"),
         ("layers: {responses: {ttl: soon}}", "layers.responses.ttl"),
+        ("schedule: {lead: 24h}", "schedule.lead"),
+        ("schedule: {lead: 30s}", "schedule.lead"),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, text: str, says: str) -> None:

@@ -155,7 +155,8 @@ class HostTarget(_Section):
     api_key_env: str | None = Field(None, description="environment variable that holds its key")
     models: dict[str, str] = Field(
         default_factory=dict,
-        description="name in the log -> name served here; a model not named goes by its own name",
+        description="name in the log -> name served here. A model goes by its own name; an adapter "
+        "is planned for only where it is named here",
     )
     cache_salt: Literal["none", "as-logged", "derived"] = Field(
         "as-logged", description="what the gateway sends as cache_salt: see docs/keys.md"
@@ -170,7 +171,12 @@ class ScheduleConfig(_Section):
 
     nightly: str = Field("0 2 * * *", description="cron of the nightly plan")
     peak_hour: Annotated[int, Field(ge=0, le=23)] = Field(10, description="start of the peak")
-    lead: Duration = Field(timedelta(minutes=30), description="how long before the peak to warm")
+    lead: Duration = Field(
+        timedelta(minutes=30),
+        ge=timedelta(minutes=1),
+        lt=timedelta(days=1),
+        description="how long before the peak to warm",
+    )
     gpu_pool: str = Field("warmup_gpu", description="Airflow pool that caps GPU tasks")
     gpu_queue: str = Field("gpu", description="Airflow queue whose workers have the GPUs")
     inbox: str | None = Field(None, description="folder or glob from which the DAGs ingest logs")

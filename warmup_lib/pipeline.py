@@ -61,8 +61,7 @@ def build_day(config: Config, day: str, progress: Progress = silent) -> list[Sta
         InputDataError: The lake has no requests on or before `day`.
     """
     lake = open_lake(config)
-    first = (date.fromisoformat(day) - config.forecast.lookback).isoformat()
-    history = [d for d in lake.days("requests") if first < d <= day]
+    history = history_days(lake, config, day)
     if not history:
         raise InputDataError(
             f"no requests up to {day} in {config.lake}: `warmup ingest` them first"
@@ -73,6 +72,12 @@ def build_day(config: Config, day: str, progress: Progress = silent) -> list[Sta
             reports.append(day_stage("distil", config, past, progress))
         reports.append(day_stage("embed", config, past, progress))
     return reports + [day_stage(name, config, day, progress) for name in ("forecast", "cluster")]
+
+
+def history_days(lake: Lake, config: Config, day: str) -> list[str]:
+    """Return the days with requests in the lookback that ends with `day`, oldest first."""
+    first = (date.fromisoformat(day) - config.forecast.lookback).isoformat()
+    return [d for d in lake.days("requests") if first < d <= day]
 
 
 def is_stale(lake: Lake, day: str) -> bool:

@@ -114,14 +114,6 @@ def test_a_nightly_time_that_is_not_once_a_day_is_refused(cron: str) -> None:
         nightly(Config.model_validate({"schedule": {"nightly": cron}}))
 
 
-@pytest.mark.parametrize("lead", ["24h", "0s", "30s"])
-def test_a_lead_out_of_range_is_refused(lead: str) -> None:
-    from warmup_lib.airflow.schedule import prepeak
-
-    with pytest.raises(ConfigError, match=r"schedule\.lead"):
-        prepeak(Config.model_validate({"schedule": {"lead": lead}}))
-
-
 def run(kind: str, at: datetime, key: str | None = None) -> SimpleNamespace:
     return SimpleNamespace(run_type=kind, run_after=at, partition_key=key)
 

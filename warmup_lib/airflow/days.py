@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 from warmup_lib import pipeline
 from warmup_lib.airflow.settings import enabled_layers
 from warmup_lib.config import Config
@@ -37,8 +35,7 @@ def history(config: Config, day: str) -> list[str]:
             f"the lake has no requests of {day}: its logs were not in the inbox yet"
             + (f" (the newest day is {days[-1]})" if days else "")
         )
-    first = (date.fromisoformat(day) - config.forecast.lookback).isoformat()
-    return [d for d in days if first < d <= day]
+    return pipeline.history_days(lake, config, day)
 
 
 def stale_days(config: Config, day: str) -> list[str]:

@@ -32,14 +32,8 @@ def validate(config: Config) -> CronPartitionTimetable:
 
 
 def prepeak(config: Config) -> CronPartitionTimetable:
-    """Return the timetable of the pre-peak plan; a run's key is its own day.
-
-    Raises:
-        ConfigError: The lead is a day or longer.
-    """
+    """Return the timetable of the pre-peak plan; a run's key is its own day."""
     lead = int(config.schedule.lead.total_seconds() // 60)
-    if not 0 < lead < _DAY:
-        raise ConfigError("schedule.lead must be at least one minute and less than a day")
     return _timetable(config, (config.schedule.peak_hour * 60 - lead) % _DAY, run_offset=0)
 
 
