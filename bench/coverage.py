@@ -22,7 +22,7 @@ import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import open_encoder
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.guard import signature
 from warmup_lib.keys import embedding_text
 from warmup_lib.plan.coverage import Group, greedy

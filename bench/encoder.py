@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import Encoder, open_encoder
+from warmup_lib.embed.encoder import Encoder
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.guard import compatible, signature
 from warmup_lib.keys import embedding_text
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import fingerprint, open_encoder
+from warmup_lib.embed.encoder import fingerprint
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.errors import ConfigError
 
 

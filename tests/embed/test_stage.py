@@ -10,7 +10,7 @@ import pytest
 
 from warmup_lib.config import Config
 from warmup_lib.embed import stage
-from warmup_lib.embed.encoder import open_encoder
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.embed.stage import run
 from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import ConfigError, InputDataError

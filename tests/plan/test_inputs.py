@@ -8,7 +8,7 @@ import pytest
 
 from tests.plan.building import BEFORE, DAY, embed, fill, prompt
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import open_encoder
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.lake import Lake
 from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-COLD, WARM, GREY, BEST = "#4878a8", "#d1603d", "#b9b9b9", "#6a9f58"
+COLD, WARM, GREY, TOP, BEST = "#4878a8", "#d1603d", "#b9b9b9", "#8d7bb0", "#6a9f58"
 
 
 def draw(
@@ -61,7 +61,7 @@ def _latency(axes: Axes, cold_ms: list[float], warm_ms: list[float]) -> None:
 
 def _ratios(axes: Axes, facts: dict[str, Any]) -> None:
     layers = [la for la in facts["baselines"] if la in facts["hit_ratio"]]
-    bars = (("cold", GREY), ("top_k", COLD), ("ours", WARM), ("hindsight", BEST))
+    bars = (("cold", GREY), ("top_k", TOP), ("ours", WARM), ("hindsight", BEST))
     names = {"top_k": "plain Top-K", "ours": "this plan"}
     for place, (key, colour) in enumerate(bars):
         values = [

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.cluster.tenant import Texts, clusters
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import open_encoder
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import InputDataError
 from warmup_lib.forecast.window import history

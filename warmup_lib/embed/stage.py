@@ -8,7 +8,8 @@ from functools import partial
 import pyarrow as pa
 
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import Encoder, open_encoder
+from warmup_lib.embed.encoder import Encoder
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.embed.texts import encode_texts
 from warmup_lib.embed.vectors import vector_column
 from warmup_lib.errors import InputDataError

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import open_encoder
+from warmup_lib.embed.opening import open_encoder
 from warmup_lib.lake import Lake
 
 

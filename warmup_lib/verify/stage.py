@@ -183,7 +183,8 @@ def _window(
 
 def _encode(config: Config, context: Context) -> Encode:
     """Return what encodes later texts; the encoder is opened once, at the first one."""
-    from warmup_lib.embed.encoder import Encoder, open_encoder
+    from warmup_lib.embed.encoder import Encoder
+    from warmup_lib.embed.opening import open_encoder
     from warmup_lib.embed.texts import encode_texts
 
     @cache
