@@ -5,12 +5,9 @@ Reads BANKING77 from the folder that WARMUP_DATA names, writes bench/reports/cov
 
 from __future__ import annotations
 
-import csv
 import multiprocessing
 import os
-import platform
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from encoder import banking, machine, table
 from threadpoolctl import threadpool_limits
 
 from warmup_lib.config import Config
 from warmup_lib.embed.opening import open_encoder
 from warmup_lib.guard import signature
-from warmup_lib.keys import embedding_text
 from warmup_lib.plan.coverage import Group, greedy
 from warmup_lib.plan.points import lay_out
 from warmup_lib.plan.selection import most_covering
@@ -33,6 +30,7 @@ from warmup_lib.tables import MICRO, PLAN
 
 BUDGETS = (50, 100, 200, 1000)
 SEED = 20260302
+DRAWS = 5
 REPORT = Path(__file__).parent / "reports" / "coverage.md"
 
 Ints = np.ndarray
@@ -59,23 +57,25 @@ class Log:
     asked_later: np.ndarray
 
 
-def read(folder: Path, split: str) -> tuple[list[str], list[str]]:
-    """Return the distinct canonical questions of a split, and their intents."""
-    with (folder / "banking77" / f"{split}.csv").open(encoding="utf-8", newline="") as file:
-        rows = {embedding_text(row["text"]): row["category"] for row in csv.DictReader(file)}
-    return list(rows), list(rows.values())
-
-
 def splits(folder: Path) -> tuple[Split, Split]:
     """Return train and test with their vectors."""
     encoder = open_encoder(Config())
     made = []
     for name in ("train", "test"):
-        texts, intents = read(folder, name)
-        guard = np.unique([signature(t) for t in texts], return_inverse=True)
-        vectors = encoder.encode(texts)
-        made.append((texts, np.array(intents), vectors, guard[0][guard[1]]))
-    return Split(*made[0]), Split(*made[1])
+        read = banking(folder, name)
+        guard = np.array([signature(text) for text in read.texts])
+        made.append(Split(read.texts, read.intents, encoder.encode(read.texts), guard))
+    return made[0], made[1]
+
+
+def together(*parts: Split) -> Split:
+    """Return several splits as one."""
+    return Split(
+        [text for part in parts for text in part.texts],
+        np.concatenate([part.intents for part in parts]),
+        np.concatenate([part.vectors for part in parts]),
+        np.concatenate([part.guard for part in parts]),
+    )
 
 
 def as_they_are(train: Split, test: Split) -> Log:
@@ -84,21 +84,30 @@ def as_they_are(train: Split, test: Split) -> Log:
     return Log(train, next(ones), test, next(ones))
 
 
-def with_popularity(train: Split, test: Split) -> Log:
-    """Draw intents by Zipf's law with exponent 1, and questions of an intent by the same law."""
-    draw = np.random.default_rng(SEED)
-    order = draw.permutation(np.unique(train.intents))
-    popularity = dict(zip(order.tolist(), 1 / np.arange(1, len(order) + 1), strict=True))
+def with_popularity(train: Split, test: Split, repeats: float, seed: int) -> Log:
+    """Draw intents by Zipf's law with exponent 1, and questions of an intent by the same law.
 
-    def asked(split: Split, requests: int) -> np.ndarray:
+    A share `repeats` of the later requests are questions of the history, as popular as there.
+    """
+    draw = np.random.default_rng(seed)
+    order = draw.permutation(np.unique(train.intents))
+
+    def popularity(split: Split) -> np.ndarray:
         weight = np.zeros(len(split.texts))
-        for intent, share in popularity.items():
+        for place, intent in enumerate(order):
             rows = draw.permutation(np.flatnonzero(split.intents == intent))
             law = 1 / np.arange(1, len(rows) + 1)
-            weight[rows] = share * law / law.sum()
-        return draw.multinomial(requests, weight / weight.sum())
+            weight[rows] = law / law.sum() / (place + 1)
+        return weight / weight.sum()
 
-    return Log(train, asked(train, 50_000), test, asked(test, 10_000))
+    known, new = popularity(train), popularity(test)
+    later = np.concatenate([repeats * known, (1 - repeats) * new])
+    return Log(
+        train,
+        draw.multinomial(50_000, known),
+        together(train, test),
+        draw.multinomial(10_000, later),
+    )
 
 
 # -- ways to choose ----------------------------------------------------------------------------
@@ -179,12 +188,7 @@ def largest_clusters(per_item: int) -> Chooser:
 
 def hindsight(log: Log, budget: int, at: float) -> Ints:
     """Choose from the history by the later traffic: what nobody could know."""
-    both = Split(
-        [*log.history.texts, *log.later.texts],
-        np.concatenate([log.history.intents, log.later.intents]),
-        np.concatenate([log.history.vectors, log.later.vectors]),
-        np.concatenate([log.history.guard, log.later.guard]),
-    )
+    both = together(log.history, log.later)
     asked = np.concatenate([np.zeros_like(log.asked), log.asked_later])
     free = np.arange(len(asked)) < len(log.asked)
     return covering(asked, both, free, budget, at)
@@ -207,7 +211,6 @@ def outcome(log: Log, chosen: Ints, at: float) -> tuple[float, float]:
 CHOOSERS: dict[str, Chooser] = {
     "maximum coverage (ours)": ours,
     "largest k-means clusters, K clusters": largest_clusters(1),
-    "largest k-means clusters, 2K clusters": largest_clusters(2),
     "largest k-means clusters, 4K clusters": largest_clusters(4),
     "Top-K by frequency": top_k,
     "best in hindsight (greedy)": hindsight,
@@ -312,34 +315,17 @@ def say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 
-def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
-
-
-def machine() -> str:
-    """Say where and on which commit this ran."""
-    cpu = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    return (
-        f"Machine: {cpu[1] if cpu else platform.processor()}, {len(os.sched_getaffinity(0))} "
-        f"cores, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f} at the end. "
-        f"Commit {commit}."
-    )
-
-
-def compared(log: Log, at: float) -> str:
-    """Return the table of one log: coverage (wrong share) by budget and way to choose."""
+def compared(logs: Sequence[Log], at: float) -> str:
+    """Return a table: share served by budget and way to choose, over several logs."""
     rows = []
     for name, choose in CHOOSERS.items():
-        say(f"{name} at {at}")
+        say(f"{name}, {len(logs)} logs")
         row: list[object] = [name]
         for budget in BUDGETS:
-            served, wrong = outcome(log, choose(log, budget, at), at)
-            row.append(f"{100 * served:.1f} ({100 * wrong:.1f})")
+            found = np.array([outcome(log, choose(log, budget, at), at) for log in logs]) * 100
+            served, wrong = found.mean(axis=0)
+            spread = f"; {found[:, 0].min():.1f} to {found[:, 0].max():.1f}"
+            row.append(f"{served:.1f} ({wrong:.1f}{spread if len(logs) > 1 else ''})")
         rows.append(row)
     return table(["chosen by", *(f"K = {k}" for k in BUDGETS)], rows)
 
@@ -348,27 +334,32 @@ def sections(folder: Path) -> Iterator[str]:
     """Yield the report's parts."""
     at = Config().encoder.threshold
     train, test = splits(folder)
+    plain = as_they_are(train, test)
     yield (
         f"## Later traffic served, %\n\nHistory: the {len(train.texts):,} training questions of "
         f"BANKING77; later traffic: the {len(test.texts):,} test questions, none of which is in "
         f"the history. Served: cosine of at least {at} with a chosen question, and equal numbers "
-        "and negations. In brackets: of these, the share answered from another intent."
+        "and negations. In brackets: of these, the share answered from another intent; then the "
+        "least and the most over the draws."
     )
     yield "### Every question asked once"
-    yield compared(as_they_are(train, test), at)
-    yield (
-        "### Composed popularity\n\nThe same questions, asked by Zipf's law (exponent 1 over the "
-        "intents, the same over the questions of one intent): 50,000 requests of history, 10,000 "
-        "later ones. The test questions are still new, so frequency alone can't know them."
-    )
-    yield compared(with_popularity(train, test), at)
+    yield compared([plain], at)
+    for repeats in (0.0, 0.5):
+        yield (
+            f"### Composed popularity, {repeats:.0%} of the later requests repeat a known question"
+            f"\n\nThe same questions, asked by Zipf's law (exponent 1 over the intents, the same "
+            "over the questions of one intent): 50,000 requests of history, 10,000 later ones. "
+            f"Mean of {DRAWS} draws, which differ much: one new question may be 4 % of all "
+            "requests."
+        )
+        yield compared([with_popularity(train, test, repeats, SEED + n) for n in range(DRAWS)], at)
     say("against the optimum")
     yield (
         "## Greedy against the exact optimum\n\nQuestions of six intents with random heat (Zipf, "
         "1.6); the optimum by integer programming. The bound is 0.632."
     )
     head = ["texts", "K", "instances", "mean share of the optimum", "least"]
-    yield table(head, list(against_optimum(as_they_are(train, test), at)))
+    yield table(head, list(against_optimum(plain, at)))
     yield (
         "## One large group\n\nAll texts in one tenant, context and guard signature. Memory is "
         "what the choosing adds to the vectors (peak)."
