@@ -1,0 +1,167 @@
+"""The command line's manners: help, exit codes, one JSON object, errors as sentences."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from samples.generate import generate
+from samples.shipped import Shipped
+from warmup_lib.cli import main
+from warmup_lib.cli.main import COMMANDS
+
+ROW = {
+    "request_id": "r1",
+    "ts": "2026-03-04T10:00:00Z",
+    "tenant": "acme",
+    "model": "m",
+    "prompt": "How do I block my card?",
+}
+LEAVES = [
+    *([c] for c in COMMANDS if c != "stack"),
+    *(["stack", c] for c in ("up", "down", "status")),
+    ["plan", "diff"],
+]
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARMUP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("WARMUP_SECRET", "s" * 32)
+
+
+def run(*arguments: str, input: str | None = None) -> Result:
+    return CliRunner().invoke(main, list(arguments), input=input)
+
+
+def facts(result: Result) -> dict[str, Any]:
+    lines = result.stdout.strip().splitlines()
+    assert len(lines) == 1, result.output
+    found: dict[str, Any] = json.loads(lines[0])
+    return found
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> str:
+    return (tmp_path / "lake").as_uri()
+
+
+def log(tmp_path: Path, *rows: dict[str, Any]) -> str:
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return str(path)
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_every_command_has_help_with_an_example(words: list[str]) -> None:
+    result = run(*words, "--help")
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    assert f"warmup {words[0]}" in result.output
+    if words != ["stack"]:
+        assert {"--config", "--lake", "--json"} <= set(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["plan"], "--day is needed"),
+        (["plan", "--day", "yesterday"], "is not a day such as"),
+        (["plan", "--day", "2026-03-04"], "ingest"),
+        (["apply", "--plan", "nope"], "no such plan"),
+        (["apply", "--plan", "latest"], "warmup plan --day"),
+        (["verify", "--plan", "nope"], "no such plan"),
+        (["ingest", "absent.jsonl"], "no such file"),
+        (["sql", "no_report"], "top_clusters"),
+        (["sql", "--config", "absent.yaml"], "warmup init"),
+    ],
+)
+def test_bad_usage_exits_2_with_what_to_do(arguments: list[str], says: str, lake: str) -> None:
+    result = run(*arguments, "--lake", lake)
+    assert result.exit_code == 2
+    assert says in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+def test_a_file_of_unusable_rows_exits_2_and_is_accounted_for(tmp_path: Path, lake: str) -> None:
+    result = run("ingest", "--lake", lake, "--json", log(tmp_path, {"nothing": 1}))
+    assert result.exit_code == 2
+    assert json.loads(result.stdout.splitlines()[0])["rows_quarantined"] == 1
+    report = run("sql", "quarantine", "--lake", lake, "--json")
+    assert facts(report)["rows"][0]["rows_quarantined"] == 1
+
+
+def test_ingest_accounts_for_every_row_and_a_second_time_adds_none(
+    tmp_path: Path, lake: str
+) -> None:
+    file = log(tmp_path, ROW, ROW, {**ROW, "request_id": "r2", "ts": "?"})
+    first = facts(run("ingest", "--lake", lake, "--json", "--format", "jsonl", file))
+    counts = ("rows_read", "rows_kept", "rows_quarantined", "duplicates")
+    assert [first[c] for c in counts] == [3, 1, 1, 1]
+    assert first["days"] == ["2026-03-04"]
+    again = facts(run("ingest", "--lake", lake, "--json", "--format", "jsonl", file))
+    assert again["rows_kept"] == 0
+    assert again["rows_read"] == sum(again[c] for c in counts[1:])
+
+
+def test_sql_reads_statements_from_stdin(tmp_path: Path, lake: str) -> None:
+    run("ingest", "--lake", lake, "--format", "jsonl", log(tmp_path, ROW))
+    one = run("sql", "--lake", lake, "--json", input="SELECT tenant FROM requests; SELECT 2 AS n")
+    assert facts(one)["rows"] == [{"tenant": "acme"}, {"n": 2}]
+    wrong = run("sql", "--lake", lake, input="SELECT nothing FROM nowhere")
+    assert wrong.exit_code == 2
+    assert "error:" in wrong.output
+
+
+def test_init_writes_settings_that_load_and_says_what_it_reached(tmp_path: Path, lake: str) -> None:
+    out = tmp_path / "made" / "warmup.yaml"
+    arguments = ["init", "--out", str(out), "--lake", lake, "--redis", "redis://127.0.0.1:1/0"]
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    checks = {c["name"]: c["ok"] for c in facts(result)["checks"]}
+    assert checks == {f"lake {lake}": True, "target cache": False}
+    assert "# " in out.read_text()
+    assert run("sql", "--list", "--config", str(out)).exit_code == 0
+    assert run(*arguments).exit_code == 2  # it is there
+
+
+def test_status_exits_1_while_nothing_runs() -> None:
+    result = run("stack", "status", "--json")
+    assert result.exit_code == 1
+    assert facts(result)["services"] == []
+
+
+def test_planning_twice_waits_and_one_more_day_embeds_only_new_texts(
+    tmp_path: Path, lake: str
+) -> None:
+    generate(tmp_path / "log", Shipped(), scale=0.02, days=4)
+    files = sorted((tmp_path / "log").glob("*.gz"))
+    run("ingest", "--lake", lake, "--format", "jsonl", *map(str, files[:3]))
+    first = facts(run("plan", "--day", "2026-03-06", "--lake", lake, "--json"))
+    assert first["decision"] == "planned"
+    plan = tmp_path / "lake" / "plan" / f"plan_id={first['plan_id']}"
+    before = {p.name: p.read_bytes() for p in plan.iterdir()}
+    again = facts(run("plan", "--day", "2026-03-06", "--lake", lake, "--json"))
+    assert again["plan_id"] == first["plan_id"]
+    assert {p.name: p.read_bytes() for p in plan.iterdir()} == before
+
+    rows = [json.loads(line) for line in gzip.decompress(files[2].read_bytes()).splitlines()]
+    texts = {r["prompt"] for r in rows if not r.get("warmup")}
+    known = [r for r in rows if r["intent"] and not r.get("messages")][:90]
+    moved = [
+        {**r, "request_id": f"n{i}", "ts": "2026-03-07T09:00:00Z"} for i, r in enumerate(known)
+    ]
+    fresh = [
+        {**moved[i], "request_id": f"f{i}", "prompt": f"Where is branch number {i} in town?"}
+        for i in range(10)
+    ]
+    assert not texts & {r["prompt"] for r in fresh}
+    run("ingest", "--lake", lake, "--format", "jsonl", log(tmp_path, *moved, *fresh))
+    later = facts(run("plan", "--day", "2026-03-07", "--lake", lake, "--json"))
+    embedded = [s["embedded"] for s in later["stages"] if s["stage"] == "embed"]
+    assert embedded == [0, 0, 0, 10]
