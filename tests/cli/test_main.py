@@ -152,7 +152,7 @@ def test_planning_twice_waits_and_one_more_day_embeds_only_new_texts(
 
     rows = [json.loads(line) for line in gzip.decompress(files[2].read_bytes()).splitlines()]
     texts = {r["prompt"] for r in rows if not r.get("warmup")}
-    known = [r for r in rows if r["intent"] and not r.get("messages")][:90]
+    known = [r for r in rows if r.get("intent") and not r.get("messages")][:90]
     moved = [
         {**r, "request_id": f"n{i}", "ts": "2026-03-07T09:00:00Z"} for i, r in enumerate(known)
     ]
