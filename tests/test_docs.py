@@ -23,8 +23,7 @@ ELSEWHERE = {
     "docker": "tests/deploy validates the configuration; no engine runs here",
     "psql": "a client of the reader's own database",
     "export": "a setting of the shell",
-    ".venv/bin/python": "tests/samples runs the generator",
-    "curl": "a call to the reader's own servers",
+    "cp": "followed by docker compose",
 }
 """First words that are not run here, each with the reason."""
 
