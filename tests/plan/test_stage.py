@@ -244,7 +244,7 @@ def test_plan_for_one_tenant_is_not_current_for_all(lake: Lake) -> None:
     assert run(lake, "2026-03-16", config()).facts["plan_id"] == nightly.facts["plan_id"]
 
 
-def test_incremental_adds_the_fewest_items_that_catch_up(lake: Lake) -> None:
+def test_incremental_adds_only_what_is_needed_to_catch_up(lake: Lake) -> None:
     first = run(lake, DAY, config())
     add_day(lake, NEXT, **{**SAME, "d": 0.8, "a": 4})
     report = run(lake, NEXT, config(), strategy="incremental")

@@ -59,7 +59,7 @@ def run(
         lake: The lake.
         day: Last log day taken in, ISO date.
         config: The settings.
-        strategy: `full` plans everything; `incremental` adds to the current plan the fewest items
+        strategy: `full` plans everything; `incremental` adds to the current plan only so many items
             with which both together catch what a full plan would.
         since: Only what was asked on or after this day, ISO date.
         layers: Only these; None: those that the settings enable.
