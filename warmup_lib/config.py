@@ -186,7 +186,10 @@ class ScheduleConfig(_Section):
 class Config(_Section):
     """All settings. `Config()` is a working default for one machine with the embedded stack."""
 
-    lake: str = Field("file://./lake", description="folder or object-store prefix of the tables")
+    lake: str = Field(
+        "file://./lake",
+        description="folder (taken from this file's) or object-store prefix of the tables",
+    )
     timezone: str = Field("UTC", description="zone in which a day begins")
     secret_env: str = Field("WARMUP_SECRET", description="environment variable of the key secret")
     encoder: EncoderConfig = EncoderConfig()
@@ -239,15 +242,33 @@ def load_config(path: Path | None = None, *, lake: str | None = None) -> Config:
     if path is None and Path("warmup.yaml").is_file():
         path = Path("warmup.yaml")
     raw = _read_yaml(path) if path else {}
+    if path and isinstance(raw.get("lake"), str):
+        raw["lake"] = _beside(path, raw["lake"])
     if lake:
         raw["lake"] = lake
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
-        lines = "; ".join(
-            f"{'.'.join(str(p) for p in e['loc']) or 'file'}: {e['msg']}" for e in error.errors()
-        )
+        lines = "; ".join(_said(e["loc"], e["msg"]) for e in error.errors() if _telling(e["loc"]))
         raise ConfigError(f"settings in {path or 'the arguments'} are not valid: {lines}") from None
+
+
+def _beside(path: Path, lake: str) -> str:
+    """Return a lake's URL, a relative folder taken from where the settings file lies."""
+    folder = lake.removeprefix("file://")
+    if "://" in folder or Path(folder).is_absolute():
+        return lake
+    return (path.absolute().parent / folder).as_uri()
+
+
+def _telling(place: tuple[int | str, ...]) -> bool:
+    """Return whether an error is about what was written: `targets` is a list or one word."""
+    return not any("literal[" in str(part) for part in place)
+
+
+def _said(place: tuple[int | str, ...], problem: str) -> str:
+    name = ".".join(str(part) for part in place if "tagged-union[" not in str(part))
+    return f"{name or 'file'}: {problem}"
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

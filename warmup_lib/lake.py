@@ -27,6 +27,8 @@ from warmup_lib.tables import SCHEMA_VERSION, TABLES, Table
 
 _MANIFEST = "_manifest.json"
 _STAGING = "_staging"
+_PINNED = "_lake.json"
+_LATEST = "_latest_plan"
 _ROW_GROUP = 64 * 1024
 
 Partition = Mapping[str, str]
@@ -221,6 +223,44 @@ class Lake:
             if posixpath.basename(str(file)) not in listed:
                 self.fs.rm_file(str(file))
         return manifest
+
+    def pin(self, facts: Mapping[str, str], *, record: bool) -> None:
+        """Check what all rows of the lake depend on, such as the secret of their digests.
+
+        Args:
+            facts: Name and value of each.
+            record: Keep them where the lake has none yet.
+
+        Raises:
+            ConfigError: The lake was filled under other values.
+        """
+        file = posixpath.join(self.root, _PINNED)
+        try:
+            known = json.loads(self.fs.cat_file(file))
+        except FileNotFoundError:
+            if record:
+                self.fs.makedirs(self.root, exist_ok=True)
+                self.fs.pipe_file(file, json.dumps(dict(facts), sort_keys=True).encode())
+            return
+        for name, value in facts.items():
+            if known.get(name, value) != value:
+                raise ConfigError(
+                    f"this lake was filled under {name} {known[name]}, the settings give {value}: "
+                    "go back to that, or ingest the logs into a new lake"
+                )
+
+    def name_latest(self, plan_id: str) -> None:
+        """Remember the plan that planning answered with, made then or standing still."""
+        self.fs.makedirs(self.root, exist_ok=True)
+        self.fs.pipe_file(posixpath.join(self.root, _LATEST), plan_id.encode())
+
+    def latest_plan(self) -> str | None:
+        """Return the plan that planning answered with last; None: there was none."""
+        try:
+            found: bytes = self.fs.cat_file(posixpath.join(self.root, _LATEST))
+        except FileNotFoundError:
+            return None
+        return found.decode()
 
     # -- reading ---------------------------------------------------------------------------------
 

@@ -28,9 +28,21 @@ def open_lake(config: Config) -> Lake:
     return Lake(config.lake)
 
 
-def open_keys(config: Config) -> Keys:
-    """Return the key builder under the configured secret."""
-    return Keys(key_secret(config))
+def open_keys(config: Config, *, record: bool = False) -> Keys:
+    """Return the key builder under the configured secret.
+
+    Args:
+        config: The settings.
+        record: Pin secret and time zone to a lake that has none yet.
+
+    Raises:
+        ConfigError: The lake was filled under another secret or time zone: none of its digests
+            or days would fit.
+    """
+    keys = Keys(key_secret(config))
+    pinned = {"secret id": keys.secret_id, "time zone": config.timezone}
+    open_lake(config).pin(pinned, record=record)
+    return keys
 
 
 def ingest(
@@ -39,7 +51,8 @@ def ingest(
     """Read log files into `requests` and `quarantine`."""
     from warmup_lib.ingest.stage import run
 
-    return run(open_lake(config), files, dialect, config, open_keys(config), progress)
+    keys = open_keys(config, record=True)
+    return run(open_lake(config), files, dialect, config, keys, progress)
 
 
 def day_stage(name: str, config: Config, day: str, progress: Progress = silent) -> StageReport:
@@ -58,7 +71,7 @@ def build_day(config: Config, day: str, progress: Progress = silent) -> list[Sta
     is embedded again, which encodes only texts that this encoder has never seen.
 
     Raises:
-        InputDataError: The lake has no requests on or before `day`.
+        InputDataError: The lake has no requests of `day`.
     """
     lake = open_lake(config)
     history = history_days(lake, config, day)
@@ -104,8 +117,10 @@ def plan(
     """Choose what to warm after `day`, or say that the current plan still serves."""
     from warmup_lib.plan.stage import run
 
-    return run(
-        open_lake(config),
+    open_keys(config)
+    lake = open_lake(config)
+    report = run(
+        lake,
         day,
         config,
         strategy=strategy,
@@ -117,29 +132,30 @@ def plan(
         force=force,
         progress=progress,
     )
+    lake.name_latest(report.facts["plan_id"])
+    return report
 
 
 def plan_named(config: Config, name: str) -> str:
-    """Return a plan id: `name` itself, or the newest plan's for `latest`.
+    """Return a plan id: `name` itself, or for `latest` the one that planning named last.
 
     Raises:
         InputDataError: There is no plan yet.
     """
-    from warmup_lib.plan.current import current_plan
-
     if name != "latest":
         return name
-    newest = current_plan(open_lake(config))
-    if newest is None:
+    lake = open_lake(config)
+    latest = lake.latest_plan()
+    if latest is None or lake.manifest("plan", {"plan_id": latest}) is None:
         raise InputDataError(f"no plan in {config.lake}: `warmup plan --day DAY` makes one")
-    return newest
+    return latest
 
 
 def plan_diff(config: Config, a: str, b: str) -> dict[str, Any]:
     """Return what plan `b` added, kept and dropped against plan `a`."""
     from warmup_lib.plan.diff import diff
 
-    return diff(open_lake(config), a, b)
+    return diff(open_lake(config), plan_named(config, a), plan_named(config, b))
 
 
 def apply(

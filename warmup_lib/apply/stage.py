@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.receipts import Journal
 from warmup_lib.apply.worker import Done, Share, Worker
 from warmup_lib.config import Config
-from warmup_lib.errors import ConfigError
+from warmup_lib.errors import ConfigError, TargetUnavailable
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, PlanItem
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.targets.base import Target
+from warmup_lib.targets.store import RedisStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,6 +95,7 @@ async def warm(
         progress: Told how many items of each target are done.
     """
     begun = time.perf_counter()
+    since = datetime.now(UTC)
     journal = Journal(lake, context.plan_id)
     receipts = journal.read() if resume else None
     shares = {target.name: _shares(items, layers, target) for target in targets}
@@ -115,7 +118,9 @@ async def warm(
     down |= {target: reason for d in done for target, reason in d.lacked.items()}
     facts = {
         "plan_id": context.plan_id,
-        "completion": completion(shares, journal.read()),
+        "completion": completion(
+            shares, journal.read(), since, {d.target for d in done if d.unavailable}
+        ),
         "receipts": journal.path,
         "seconds": round(time.perf_counter() - begun, 3),
         "bytes": sum(d.bytes for d in done),
@@ -129,22 +134,29 @@ async def warm(
         rows_in=sum(len(part) for share in shares.values() for _, part in share),
         rows_out=manifest.rows,
         seconds=time.perf_counter() - begun,
-        notes=_notes(done, homeless),
+        notes=(*_notes(done, homeless), *await _without_search(targets, shares)),
         facts=facts,
     )
 
 
-def completion(shares: dict[str, list[Share]], receipts: pa.Table) -> dict[str, Any]:
-    """Return planned and done items by layer and target, from the last receipts.
+def completion(
+    shares: dict[str, list[Share]], receipts: pa.Table, since: datetime, down: set[str]
+) -> dict[str, Any]:
+    """Return planned and done items by layer and target.
 
     Args:
         shares: Each target's layers and items.
         receipts: The last receipt of each item and target.
+        since: When this run began. What an older receipt tells, it looked at: `already`.
+        down: Targets that did not answer; of their older receipts it knows nothing: `missing`.
     """
-    status = {
-        (row["item_id"], row["target"]): row["status"]
-        for row in receipts.select(["item_id", "target", "status"]).to_pylist()
-    }
+    status: dict[tuple[str, str], str] = {}
+    for row in receipts.select(["item_id", "target", "status", "at"]).to_pylist():
+        told = row["status"]
+        if row["at"] < since:
+            found = row["target"] not in down and told in ("warmed", "already")
+            told = "already" if found else "missing"
+        status[row["item_id"], row["target"]] = told
     table: dict[str, Any] = {}
     for target, parts in shares.items():
         for layer, items in parts:
@@ -167,6 +179,26 @@ def _shares(items: Sequence[PlanItem], layers: Sequence[Layer], target: Target) 
         if ours and layer.target_kind == target.kind:
             shares.append((layer, sorted(ours, key=lambda item: item.rank)))
     return shares
+
+
+async def _without_search(
+    targets: Sequence[Target], shares: dict[str, list[Share]]
+) -> tuple[str, ...]:
+    """Say where a layer that serves similar questions can serve equal ones only."""
+    notes = []
+    for target in targets:
+        semantic = [layer.name for layer, _ in shares[target.name] if layer.match == "semantic"]
+        if not (semantic and isinstance(target, RedisStore)):
+            continue
+        try:
+            if not await target.has_search():
+                notes.append(
+                    f"target '{target.name}' has no search module: {', '.join(semantic)} serve "
+                    "equal questions there and no similar ones, so fewer hits than planned"
+                )
+        except TargetUnavailable:
+            continue  # it is among those given up
+    return tuple(notes)
 
 
 def _notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:

@@ -16,6 +16,20 @@ from warmup_lib.cli.common import Call, command, table
 from warmup_lib.config import Config, load_config
 from warmup_lib.errors import ConfigError, WarmupError
 
+_TARGETS = """
+# Targets of your own, in place of the above:
+# targets:
+#   - kind: redis
+#     name: cache
+#     url: rediss://USER:PASSWORD@HOST:6379/0   # or `connection`: an Airflow connection
+#   - kind: host
+#     name: vllm-0
+#     url: http://HOST:8000                     # without /v1; or `connection`
+#     api_key_env: VLLM_API_KEY                 # environment variable that holds its key
+#     cache_salt: as-logged                     # what the gateway sends: none, as-logged, derived
+#     models: {name-in-log: name-served}        # adapters are planned for only if named here
+"""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -80,7 +94,7 @@ def render_config(config: Config) -> str:
         "# Settings of the warm-up planner. Every setting has a default: delete what you keep.\n"
         "# The key secret is not here: it is in the environment variable that secret_env names.\n"
     )
-    return head + "\n".join(_section(config, 0)) + "\n"
+    return head + "\n".join(_section(config, 0)) + "\n" + _TARGETS
 
 
 def _section(section: BaseModel, depth: int) -> list[str]:
@@ -119,6 +133,7 @@ def _duration(value: timedelta) -> str:
 async def run_checks(config: Config) -> list[Check]:
     """Return what of the configuration can be reached from here."""
     from warmup_lib.targets.open import open_targets
+    from warmup_lib.targets.store import RedisStore
 
     checks = [_lake_check(config)]
     try:
@@ -128,7 +143,10 @@ async def run_checks(config: Config) -> list[Check]:
     for target in targets:
         try:
             await target.epoch()
-            checks.append(Check(f"target {target.name}", True, f"{target.kind} answers"))
+            seen = f"{target.kind} answers"
+            if isinstance(target, RedisStore) and not await target.has_search():
+                seen += "; no search module: similar questions will not be served"
+            checks.append(Check(f"target {target.name}", True, seen))
         except WarmupError as error:
             checks.append(Check(f"target {target.name}", False, str(error)))
         finally:

@@ -59,6 +59,7 @@ def ingest(call: Call, dialect: str, files: tuple[Path, ...]) -> None:
 
 def _expand(files: tuple[Path, ...]) -> list[Path]:
     found: list[Path] = []
+    empty = "no files in " + ", ".join(map(str, files))
     for path in files:
         if path.is_dir():
             found += sorted(p for p in path.iterdir() if p.is_file() and p.name[0] not in "._")
@@ -67,7 +68,7 @@ def _expand(files: tuple[Path, ...]) -> list[Path]:
         else:
             raise InputDataError(f"no such file or folder: {path}")
     if not found:
-        raise InputDataError("the folder holds no files")
+        raise InputDataError(empty)
     return found
 
 
@@ -126,12 +127,14 @@ def plan_diff(call: Call, a: str, b: str) -> None:
     Example:
       warmup plan diff 2026-03-15-nightly-0a1b2c3d4e latest
     """
-    facts = pipeline.plan_diff(call.config, a, pipeline.plan_named(call.config, b))
+    facts = pipeline.plan_diff(call.config, a, b)
     call.answer(facts, lambda console: render.plan_diff(console, facts))
 
 
 @click.command()
-@click.option("--plan", "plan_id", required=True, help="Plan to warm, or `latest`.")
+@click.option(
+    "--plan", "plan_id", required=True, help="Plan to warm; `latest`: the one named last."
+)
 @click.option("--layer", "layers", multiple=True, help="Only this layer (repeatable).")
 @click.option("--target", "targets", multiple=True, help="Only this target (repeatable).")
 @click.option("--resume", is_flag=True, help="Warm only what is not resident yet.")
@@ -165,7 +168,9 @@ def apply(
 
 
 @click.command()
-@click.option("--plan", "plan_id", required=True, help="Plan to verify, or `latest`.")
+@click.option(
+    "--plan", "plan_id", required=True, help="Plan to verify; `latest`: the one named last."
+)
 @click.option(
     "--requests",
     type=click.Path(path_type=Path, exists=True),
