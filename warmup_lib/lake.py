@@ -79,6 +79,8 @@ class Lake:
             fs, root = fsspec.core.url_to_fs(uri, **(storage_options or {}))
         except (ValueError, ImportError) as error:
             raise ConfigError(f"the lake '{uri}' can't be opened: {error}") from None
+        if set("*?[]") & set(str(root)):
+            raise ConfigError(f"the lake '{uri}' can't have *, ?, [ or ] in its path")
         self.uri = uri
         self.fs: Any = fs
         self.root: str = str(root).rstrip("/")

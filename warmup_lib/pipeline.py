@@ -19,6 +19,9 @@ from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
 
+_INGEST_WAIT_S = 3600.0
+"""How long an ingest waits for another one to end."""
+
 DAY_STAGES = ("distil", "embed", "forecast", "cluster")
 """The stages between `ingest` and `plan`; each replaces the partition of one day."""
 
@@ -48,11 +51,18 @@ def open_keys(config: Config, *, record: bool = False) -> Keys:
 def ingest(
     config: Config, files: Sequence[Path], dialect: str, progress: Progress = silent
 ) -> StageReport:
-    """Read log files into `requests` and `quarantine`."""
+    """Read log files into `requests` and `quarantine`; one process at a time may."""
+    from warmup_lib.apply.lock import LakeLock
     from warmup_lib.ingest.stage import run
 
     keys = open_keys(config, record=True)
-    return run(open_lake(config), files, dialect, config, keys, progress)
+    lake = open_lake(config)
+
+    async def locked() -> StageReport:
+        async with LakeLock(lake, "ingest", wait_s=_INGEST_WAIT_S):
+            return await asyncio.to_thread(run, lake, files, dialect, config, keys, progress)
+
+    return asyncio.run(locked())
 
 
 def day_stage(name: str, config: Config, day: str, progress: Progress = silent) -> StageReport:
@@ -145,8 +155,8 @@ def plan_named(config: Config, name: str) -> str:
     if name != "latest":
         return name
     lake = open_lake(config)
-    latest = lake.latest_plan()
-    if latest is None or lake.manifest("plan", {"plan_id": latest}) is None:
+    latest = lake.latest_plan() or ""
+    if lake.manifest("plan", {"plan_id": latest}) is None:
         raise InputDataError(f"no plan in {config.lake}: `warmup plan --day DAY` makes one")
     return latest
 

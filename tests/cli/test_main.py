@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,8 @@ def test_every_command_has_help_with_an_example(words: list[str]) -> None:
         (["ingest", "absent.jsonl"], "no such file"),
         (["sql", "no_report"], "top_clusters"),
         (["sql", "--config", "absent.yaml"], "warmup init"),
+        (["sql", "quarantine", "--day", "xx"], "is not a day such as"),
+        (["ingest", "[/red]"], "no such file or folder: [/red]"),
     ],
 )
 def test_bad_usage_exits_2_with_what_to_do(arguments: list[str], says: str, lake: str) -> None:
@@ -91,7 +95,7 @@ def test_bad_usage_exits_2_with_what_to_do(arguments: list[str], says: str, lake
 def test_a_file_of_unusable_rows_exits_2_and_is_accounted_for(tmp_path: Path, lake: str) -> None:
     result = run("ingest", "--lake", lake, "--json", log(tmp_path, {"nothing": 1}))
     assert result.exit_code == 2
-    assert json.loads(result.stdout.splitlines()[0])["rows_quarantined"] == 1
+    assert facts(result)["rows_quarantined"] == 1
     report = run("sql", "quarantine", "--lake", lake, "--json")
     assert facts(report)["rows"][0]["rows_quarantined"] == 1
 
@@ -107,6 +111,51 @@ def test_ingest_accounts_for_every_row_and_a_second_time_adds_none(
     again = facts(run("ingest", "--lake", lake, "--json", "--format", "jsonl", file))
     assert again["rows_kept"] == 0
     assert again["rows_read"] == sum(again[c] for c in counts[1:])
+
+
+def test_names_are_printed_as_they_are(tmp_path: Path, lake: str) -> None:
+    tenants = ("team [/ops]", "[red]")
+    rows = [{**ROW, "tenant": t, "request_id": t} for t in tenants]
+    run("ingest", "--lake", lake, "--format", "jsonl", log(tmp_path, *rows))
+    shown = run("sql", "--lake", lake, input="SELECT tenant FROM requests").output
+    assert all(t in shown for t in tenants)
+
+
+def test_a_lake_that_is_a_file_or_a_pattern_is_refused(tmp_path: Path) -> None:
+    file = log(tmp_path, ROW)
+    for wrong in (file, str(tmp_path / "g[1]x"), str(tmp_path / "a*b")):
+        result = run("ingest", "--lake", wrong, "--json", file)
+        assert result.exit_code == 2, result.output
+        assert set(facts(result)) == {"error", "kind"}
+
+
+def test_another_secret_or_zone_is_refused(
+    tmp_path: Path, lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ingest", "--lake", lake, "--format", "jsonl", log(tmp_path, ROW))
+    zone = tmp_path / "zone.yaml"
+    zone.write_text("timezone: Asia/Shanghai\n")
+    moved = run("plan", "--day", "2026-03-04", "--lake", lake, "--config", str(zone))
+    assert (moved.exit_code, "time zone UTC" in moved.output) == (2, True)
+    monkeypatch.setenv("WARMUP_SECRET", "t" * 32)
+    result = run("plan", "--day", "2026-03-04", "--lake", lake)
+    assert (result.exit_code, "secret id" in result.output) == (2, True)
+
+
+def test_ingests_at_once_keep_every_row(tmp_path: Path, lake: str) -> None:
+    files = []
+    for part in range(4):
+        rows = [
+            {**ROW, "request_id": f"{part}-{n}", "ts": f"2026-03-{1 + n % 28:02}T10:00:00Z"}
+            for n in range(112)
+        ]
+        files.append(tmp_path / f"{part}.jsonl")
+        files[-1].write_text("".join(json.dumps(r) + "\n" for r in rows))
+    words = [sys.executable, "-m", "warmup_lib.cli", "ingest", "--lake", lake, "--json"]
+    running = [subprocess.Popen([*words, str(f)], stdout=subprocess.DEVNULL) for f in files]
+    assert [p.wait(timeout=300) for p in running] == [0, 0, 0, 0]
+    counted = run("sql", "--lake", lake, "--json", input="SELECT count(*) AS n FROM requests")
+    assert facts(counted)["rows"] == [{"n": 448}]
 
 
 def test_sql_reads_statements_from_stdin(tmp_path: Path, lake: str) -> None:

@@ -8,13 +8,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from warmup_lib.config import Config, load_config
 from warmup_lib.errors import WarmupError
@@ -26,16 +29,17 @@ _PIPED_WIDTH = 160
 _LONGEST_CELL = 64
 
 
-@dataclass(frozen=True)
+@dataclass
 class Call:
     """One call of a command: its settings, and how it answers."""
 
     config: Config
-    config_path: Path | None
     as_json: bool
+    answered: bool = False
 
     def answer(self, facts: dict[str, Any], show: Callable[[Console], None]) -> None:
         """Print one JSON object with `--json`, else what `show` prints."""
+        self.answered = True
         if self.as_json:
             click.echo(json.dumps(facts, ensure_ascii=False, default=str))
         else:
@@ -77,31 +81,49 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def wrapped(
         config_path: Path | None, lake: str | None, as_json: bool, **arguments: Any
     ) -> None:
+        call = None
         try:
-            call = Call(load_config(config_path, lake=lake), config_path, as_json)
+            call = Call(load_config(config_path, lake=lake), as_json)
             function(call, **arguments)
         except WarmupError as error:
-            fail(error, as_json=as_json)
+            fail(str(error), error, as_json and not (call and call.answered))
+        except (OSError, OverflowError) as error:
+            said = f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+            fail(said, error, as_json and not (call and call.answered))
 
     return wrapped
 
 
-def fail(error: WarmupError, *, as_json: bool) -> NoReturn:
-    """Print the error as a sentence (with `--json` as an object too) and exit with its code."""
+def fail(said: str, error: Exception, as_json: bool) -> NoReturn:
+    """Print a sentence, with `as_json` as an object too, and exit with the error's code."""
     if as_json:
-        click.echo(json.dumps({"error": str(error), "kind": type(error).__name__}))
-    ERR.print(f"[bold red]error:[/] {error}", soft_wrap=True, markup=True)
-    sys.exit(error.exit_code)
+        click.echo(json.dumps({"error": said, "kind": type(error).__name__}))
+    ERR.print(f"[bold red]error:[/] {escape(said)}", soft_wrap=True)
+    sys.exit(getattr(error, "exit_code", 2))
+
+
+def as_day(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return an option's day as an ISO date, or say what a day looks like."""
+    if value is None:
+        return None
+    try:
+        return date.fromisoformat(value).isoformat()
+    except ValueError:
+        raise click.BadParameter(
+            f"'{value}' is not a day such as 2026-03-16", param=parameter
+        ) from None
 
 
 def table(title: str, *columns: str, rows: list[list[Any]], note: str | None = None) -> Table:
     """Return a table with numbers set right."""
-    shown = Table(title=title, title_justify="left", caption=note, caption_justify="left")
+    shown = Table(title=Text(title), title_justify="left", caption=note, caption_justify="left")
     for index, name in enumerate(columns):
         numeric = all(isinstance(r[index], int | float) or r[index] in ("", "-") for r in rows)
-        shown.add_column(name, justify="right" if numeric and rows else "left", overflow="fold")
+        shown.add_column(
+            Text(name), justify="right" if numeric and rows else "left", overflow="fold"
+        )
     for row in rows:
-        shown.add_row(*[_cell(v) for v in row])
+        shown.add_row(*[Text(_cell(v)) for v in row])
     return shown
 
 

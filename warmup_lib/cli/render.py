@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.markup import escape
+
 from warmup_lib.cli.common import percent, table
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def plan(console: Console, report: StageReport, built: list[StageReport]) -> Non
     if built:
         rows = [[r.stage, r.rows_in, r.rows_out, round(r.seconds, 2)] for r in _summed(built)]
         console.print(table("Stages", "stage", "rows in", "rows out", "seconds", rows=rows))
-    console.print(f"{facts['decision']}: [bold]{facts['plan_id']}[/]", soft_wrap=True)
+    console.print(f"{facts['decision']}: [bold]{escape(facts['plan_id'])}[/]", soft_wrap=True)
     rows = [
         [layer, count, facts["expected_hits"].get(layer, 0.0), _reasons(facts, layer)]
         for layer, count in facts["items"].items()
@@ -98,14 +100,16 @@ def apply(console: Console, report: StageReport) -> None:
     columns = ("layer", "target", "planned", "warmed", "already", "failed", "completion")
     console.print(table(f"Applied in {facts['seconds']:.1f} s", *columns, rows=rows))
     for down in facts["unavailable"]:
-        console.print(f"[bold red]down:[/] {down['target']}: {down['reason']}", soft_wrap=True)
-    console.print(f"receipts: {facts['receipts']}", soft_wrap=True)
+        console.print(
+            f"[bold red]down:[/] {escape(down['target'])}: {escape(down['reason'])}", soft_wrap=True
+        )
+    console.print(f"receipts: {escape(facts['receipts'])}", soft_wrap=True)
     _notes(console, report)
 
 
 def _notes(console: Console, report: StageReport) -> None:
     for note in report.notes:
-        console.print(f"[dim]note:[/] {note}", soft_wrap=True)
+        console.print(f"[dim]note:[/] {escape(note)}", soft_wrap=True)
 
 
 def verify(console: Console, report: StageReport) -> None:
@@ -158,9 +162,9 @@ def hit_ratios(console: Console, facts: dict[str, Any]) -> None:
             f"Hit ratio on {facts['window']}",
             *columns,
             rows=rows,
-            note="all sets have the same size and serve the same requests. plain Top-K: the most "
-            "asked of the plan's last\nday; hindsight: greedy best set, chosen knowing these "
-            "requests; on model hosts they are a sample of the day",
+            note="All sets have the same size and serve the same requests. Plain Top-K: the most\n"
+            "asked of the plan's last day. Hindsight: greedy best set, chosen knowing these\n"
+            "requests. On model hosts the requests are a sample of the day.",
         )
     )
 

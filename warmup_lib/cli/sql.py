@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.markup import escape
 
 from warmup_lib import pipeline
-from warmup_lib.cli.common import ERR, Call, command, table
+from warmup_lib.cli.common import ERR, Call, as_day, command, table
 from warmup_lib.errors import GateFailed
 from warmup_lib.reports import Result, find_reports, run_report
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("report", required=False)
-@click.option("--day", help="Day to report on; by default the newest that has rows.")
+@click.option(
+    "--day", callback=as_day, help="Day to report on; by default the newest that has rows."
+)
 @click.option("--list", "list_them", is_flag=True, help="List the reports and what they show.")
 @command
 def sql(call: Call, report: str | None, day: str | None, list_them: bool) -> None:
@@ -73,7 +76,7 @@ def _report(call: Call, result: Result) -> None:
         ),
     )
     for warning in result.warned:
-        ERR.print(f"[yellow]check:[/] {warning}")
+        ERR.print(f"[yellow]check:[/] {escape(warning)}")
     if result.failed:
         raise GateFailed(f"{result.report} is not sound: {'; '.join(result.failed)}")
 
@@ -106,7 +109,7 @@ def _run(
         cursor = connection.execute(statement)
         rows = cursor.fetchall()
     except duckdb.Error as error:
-        ERR.print(f"[bold red]error:[/] {str(error).splitlines()[0]}", markup=True)
+        ERR.print(f"[bold red]error:[/] {escape(str(error).splitlines()[0])}")
         return False
     columns = [d[0] for d in cursor.description or []]
     if call.as_json:

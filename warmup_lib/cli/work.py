@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,8 @@ import click
 
 from warmup_lib import pipeline
 from warmup_lib.cli import render
-from warmup_lib.cli.common import Call, command
+from warmup_lib.cli.common import Call, as_day, command
 from warmup_lib.errors import InputDataError
-
-
-def _day(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    if value is None:
-        return None
-    try:
-        return date.fromisoformat(value).isoformat()
-    except ValueError:
-        raise click.BadParameter(
-            f"'{value}' is not a day such as 2026-03-16", param=parameter
-        ) from None
 
 
 @click.command()
@@ -73,7 +61,7 @@ def _expand(files: tuple[Path, ...]) -> list[Path]:
 
 
 @click.group(invoke_without_command=True)
-@click.option("--day", callback=_day, help="Last log day to plan from.")
+@click.option("--day", callback=as_day, help="Last log day to plan from.")
 @click.option(
     "--strategy",
     type=click.Choice(["full", "incremental"]),
@@ -81,7 +69,7 @@ def _expand(files: tuple[Path, ...]) -> list[Path]:
     show_default=True,
     help="Plan everything, or only what the current plan does not hold.",
 )
-@click.option("--since", callback=_day, help="Only demand seen on or after this day.")
+@click.option("--since", callback=as_day, help="Only demand seen on or after this day.")
 @click.option("--force", is_flag=True, help="Plan even where the current plan still serves.")
 @command
 def plan(call: Call, *, day: str | None, strategy: str, since: str | None, force: bool) -> None:
@@ -142,7 +130,7 @@ def plan_diff(call: Call, a: str, b: str) -> None:
 def apply(
     call: Call, plan_id: str, layers: tuple[str, ...], targets: tuple[str, ...], resume: bool
 ) -> None:
-    """Warm a plan's items on the targets. Exit 1 where a target was down.
+    """Warm a plan's items on the targets. Exit 1 where a target was down or too little was warmed.
 
     \b
     Examples:
@@ -176,7 +164,7 @@ def apply(
     type=click.Path(path_type=Path, exists=True),
     help="Later traffic as a log file; it is not stored.",
 )
-@click.option("--day", callback=_day, help="Later traffic as a day of the lake.")
+@click.option("--day", callback=as_day, help="Later traffic as a day of the lake.")
 @command
 def verify(call: Call, plan_id: str, requests: Path | None, day: str | None) -> None:
     """Prove what is resident and measure the hit ratio on later traffic.
