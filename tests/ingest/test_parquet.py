@@ -72,3 +72,37 @@ def test_a_file_that_was_cut_or_damaged_says_so(tmp_path: Path) -> None:
     assert [r.value["n"] for r in good] == list(range(len(good)))
     assert 99_000 <= len(good) <= 100_000
     assert (last.position, last.reason) == (len(good) + 1, Reason.DAMAGED)
+
+
+def test_a_time_that_python_cannot_hold_costs_its_row_only(
+    tmp_path: Path, ingest: Any, stored: Any
+) -> None:
+    micro = pa.timestamp("us")
+    now = 1_773_482_400_000_000
+    table = pa.table(
+        {
+            "request_id": [f"r{n}" for n in range(4)],
+            "call_type": ["acompletion"] * 4,
+            "team_id": ["acme"] * 4,
+            "model": ["smollm2"] * 4,
+            "messages": [[{"role": "user", "content": "hi"}]] * 4,
+            "startTime": pa.array([now, 2**62, -(2**62), now], micro),
+            "endTime": pa.array([None] * 4, micro),
+            "seen": pa.array(
+                [{"at": [2**62]}, None, None, None], pa.struct({"at": pa.list_(micro)})
+            ),
+        }
+    )
+    pq.write_table(table, tmp_path / "log")
+    facts = ingest(tmp_path / "log", dialect="litellm").facts
+    assert (facts["rows_kept"], facts["quarantine"]) == (2, {"bad_timestamp": 2})
+    first, last = stored("requests")
+    assert (first["request_id"], last["request_id"]) == ("r0", "r3")
+    assert "4611686018427387904 timestamp[us]" in first["extra"]
+
+
+def test_text_that_is_not_utf8_costs_its_row_only(tmp_path: Path) -> None:
+    text = pa.array([b"a", b"\xff", b"c"]).view(pa.string())
+    pq.write_table(pa.table({"t": text}), tmp_path / "f")
+    found = [(r.position, r.reason or r.value) for r in rows(tmp_path / "f")]
+    assert found == [(1, {"t": "a"}), (2, Reason.INVALID_UTF8), (3, {"t": "c"})]
