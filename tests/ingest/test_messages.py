@@ -152,3 +152,16 @@ def test_two_conversations_have_two_identities(one: list[Any], other: list[Any])
 
     if folded(one) != folded(other):
         assert identity(one) != identity(other)
+
+
+@pytest.mark.parametrize("kind", [[], {}, 5, True])
+def test_a_part_whose_type_is_no_text_is_malformed(
+    kind: Any, tmp_path: Any, canonical: Any, write: Any, ingest: Any
+) -> None:
+    parts = [{"type": kind, "text": "x"}]
+    with pytest.raises(Rejected) as verdict:
+        split([user(parts)])
+    assert (verdict.value.reason, verdict.value.field) == (Reason.BAD_MESSAGES, "messages")
+    row = canonical(1, prompt=None, messages=[user(parts)])
+    facts = ingest(write(tmp_path / "log", row, canonical(2))).facts
+    assert (facts["rows_kept"], facts["quarantine"]) == (1, {"bad_messages": 1})

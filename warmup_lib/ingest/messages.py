@@ -80,16 +80,24 @@ def _checked(message: Any, field: str) -> dict[str, Any]:
         raise Rejected(Reason.BAD_MESSAGES, field)
     content = message.get("content")
     if isinstance(content, list):
-        if not all(isinstance(part, str | dict) for part in content):
+        if not all(_is_part(part) for part in content):
             raise Rejected(Reason.BAD_MESSAGES, field)
     elif content is not None and not isinstance(content, str):
         raise Rejected(Reason.BAD_MESSAGES, field)
     return message
 
 
+def _is_part(part: Any) -> bool:
+    if isinstance(part, dict):
+        return isinstance(part.get("type"), str | None)
+    return isinstance(part, str)
+
+
 def _part_text(part: Any) -> str | None:
     if isinstance(part, str):
         return part
+    if not isinstance(part, dict) or not _is_part(part):
+        return None
     text = part.get("text")
     return text if part.get("type", "text") in _TEXT_PARTS and isinstance(text, str) else None
 

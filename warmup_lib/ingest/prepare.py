@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 from warmup_lib.ingest.logrow import Dialect, LogRow
@@ -49,7 +47,7 @@ class Preparer:
             return self._kept(self._dialect.parse(raw.value, self._clock), place)
         except Rejected as verdict:
             reason, field = verdict.reason, verdict.field
-        except (RecursionError, orjson.JSONEncodeError):
+        except RecursionError:
             reason, field = Reason.TOO_DEEP, None
         return Quarantined(raw.position, raw.offset, raw.size, reason, field)
 

@@ -15,6 +15,7 @@ import orjson
 from stdnum import iban, luhn
 
 from warmup_lib.ingest import phones, tokens
+from warmup_lib.ingest.outcome import Reason, Rejected
 
 EMAIL, CARD, IBAN, PHONE = "<EMAIL>", "<CARD>", "<IBAN>", "<PHONE>"
 
@@ -75,10 +76,26 @@ def dump_redacted(value: Any, *, sort: bool = False) -> tuple[str, bool]:
         value: Anything that JSON can hold.
         sort: Write the fields of objects in the order of their names. Without it they stay as
             logged, which matters where a chat template prints them.
+
+    Raises:
+        Rejected: It is nested too deeply.
     """
-    raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort else 0)
+    raw = dump(value, sort=sort)
     clean = _remembered_json(raw) if len(raw) in _REMEMBERED else _clean_json(raw)
     return clean, clean.encode() != raw
+
+
+def dump(value: Any, *, sort: bool = False) -> bytes:
+    """Return a JSON value as text, the fields of objects in the order of their names if `sort`.
+
+    Raises:
+        Rejected: It is nested too deeply.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS if sort else 0)
+    except orjson.JSONEncodeError:
+        # A decoded value holds nothing else that can't be written.
+        raise Rejected(Reason.TOO_DEEP) from None
 
 
 @functools.lru_cache(maxsize=512)

@@ -19,6 +19,7 @@ from warmup_lib.ingest import fields, marks
 from warmup_lib.ingest.logrow import LogRow
 from warmup_lib.ingest.messages import Conversation, split, text_of
 from warmup_lib.ingest.outcome import Reason, Rejected
+from warmup_lib.ingest.redact import dump
 from warmup_lib.ingest.times import Clock
 from warmup_lib.keys import SAMPLING_DEFAULTS
 
@@ -269,7 +270,7 @@ def _is_cut(row: Mapping[str, Any]) -> bool:
     """Return whether LiteLLM cut a long text of the request before it stored it."""
     for name in ("proxy_server_request", "messages"):
         value = row.get(name)
-        if value and _CUT in (value if isinstance(value, str) else orjson.dumps(value).decode()):
+        if value and _CUT in (value if isinstance(value, str) else dump(value).decode()):
             return True
     return False
 
