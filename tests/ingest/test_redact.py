@@ -17,6 +17,13 @@ PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0B\n-----END PRIVATE
     ("text", "clean"),
     [
         ("write to jane.doe+x@mail.example.com, please", "write to <EMAIL>, please"),
+        ("\uff2a\uff21\uff2e\uff25\uff20example.com", "<EMAIL>"),
+        ("?to=jane.doe77%40example.com&x=1", "?to=<EMAIL>&x=1"),
+        ('{"to": "jane\\u0040example.com"}', '{"to": "<EMAIL>"}'),
+        ("card 4111.1111.1111.1111.", "card <CARD>."),
+        ("4111\r\n1111 1111 1111", "<CARD>"),
+        ("4111-1111-1111\n1111", "<CARD>"),
+        ("4111 1111\n1111 1111", "<CARD>"),
         ("a@b.io and c@d.io", "<EMAIL> and <EMAIL>"),
         ("邮箱:li@例子.中国。", "邮箱:<EMAIL>。"),
         ("字" * 80 + "li.wei@mail.cn" + "字" * 80, "字" * 80 + "<EMAIL>" + "字" * 80),
@@ -55,6 +62,9 @@ def test_what_goes(text: str, clean: str) -> None:
     "text",
     [
         "my card is 4111 1111 1111 1112",  # Luhn does not hold
+        "41111111\n11111111",  # two order numbers in a column
+        "4111\n1111\n1111\n1111",
+        "%40example.com and react%4020.2.0",
         "1234567812345670",  # Luhn holds, but no issuer begins with 1
         "DE89370400440532013001",  # mod 97 does not hold
         "order 0123456789 of 2026-03-14 10:30",
@@ -99,8 +109,20 @@ def test_long_hostile_texts_take_linear_time() -> None:
 
 
 def test_json_is_redacted_in_depth_names_included() -> None:
-    value = {"a@b.io": ["4111111111111111", {"n": 4111111111111111, "t": None}], "ok": True}
-    clean = {"<EMAIL>": ["<CARD>", {"n": 4111111111111111, "t": None}], "ok": True}
+    plain = {
+        "at": 1773455400123,
+        "us": 1773455400123456,
+        "t": 0.7,
+        "big": 2**60,
+        "seed": -4,
+        "f": 4111111111111111.5,
+    }
+    value = {
+        "a@b.io": ["4111111111111111", {"n": 4111111111111111, "t": None}],
+        "ok": True,
+        **plain,
+    }
+    clean = {"<EMAIL>": ["<CARD>", {"n": "<CARD>", "t": None}], "ok": True, **plain}
     assert redact_json(value) == clean
     assert dump_redacted(value) == (orjson.dumps(clean).decode(), True)
 

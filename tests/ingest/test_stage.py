@@ -368,3 +368,20 @@ def test_auto_tells_the_dialect_of_each_file(
     assert ingest(*files, dialect="auto").facts["rows_kept"] == 2
     assert sorted(r["dialect"] for r in stored("requests")) == ["jsonl", "litellm"]
     assert {r["dialect"] for r in stored("quarantine")} == {"jsonl"}
+
+
+def test_short_fields_and_numbers_are_redacted_too(
+    tmp_path: Path, canonical: Any, write: Any, ingest: Any, stored: Any
+) -> None:
+    mail = "jane@example.com"
+    row = canonical(
+        params={"card": 4111111111111111},
+        locale=mail,
+        cache_control=f"no-cache {mail}",
+        served_from=mail,
+    )
+    ingest(write(tmp_path / "log", row))
+    (kept,) = stored("requests")
+    assert (kept["locale"], kept["served_from"]) == ("<EMAIL>", "<EMAIL>")
+    assert kept["cache_control"] == "no-cache <EMAIL>"
+    assert (kept["params"], kept["redacted"], kept["bypass"]) == ('{"card":"<CARD>"}', True, True)

@@ -99,7 +99,10 @@ _ROW_WEIGHT = 2048
 """About what a row takes in memory beside its long texts, in bytes."""
 
 _JSON = ("history", "tools", "params", "extra")
-_TEXTS = ("prompt", "system_prompt", "response", "user_segment", "session_id", "intent", "ab_arm")
+_TEXTS = (
+    "prompt", "system_prompt", "response", "user_segment", "session_id", "locale", "intent",
+    "ab_arm", "cache_control", "served_from",
+)  # fmt: skip
 _WARMED = frozenset({"prompt", "system_prompt", "response", "history", "tools", "params"})
 """What a warmed entry is made of: one that lacks a piece would not be what is asked for."""
 

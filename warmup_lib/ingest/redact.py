@@ -25,17 +25,28 @@ again, short texts are quicker to do again, and longer ones would take too much 
 
 _SEVEN_DIGITS = re.compile(r"\d(?:\D{0,3}\d){6}")
 
+_AT = r"(?:[@\uff20]|%40|\\{1,4}u0040)"
+_AT_SIGNS = ("@", "\uff20", "%40", "u0040")
+"""Also full-width, in a URL, and in JSON inside a string (the arguments of a tool call)."""
+
 # Boundaries are those of ASCII words: Chinese and Japanese write no space around a number.
 _EMAIL = re.compile(
     r"(?<![A-Za-z0-9_.%+'\u00c0-\u1fff-])[A-Za-z0-9_.%+'\u00c0-\u1fff-]{1,64}"
-    r"@(?:[\w-]{1,63}\.){1,8}(?:[A-Za-z]{2,24}(?![A-Za-z0-9_])|[^\W\d_]{2,24}(?!\w))"
+    rf"{_AT}(?:[\w-]{{1,63}}\.){{1,8}}(?:[A-Za-z]{{2,24}}(?![A-Za-z0-9_])|[^\W\d_]{{2,24}}(?!\w))"
 )
-_EMAIL_IN_ANY_SCRIPT = re.compile(r"[\w.%+'-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}")
+_EMAIL_IN_ANY_SCRIPT = re.compile(
+    rf"[\w.%+'-]{{1,64}}{_AT}(?:[\w-]{{1,63}}\.){{1,8}}[^\W\d_]{{2,24}}"
+)
 
 _CARD = re.compile(
     r"(?<![A-Za-z0-9_.,+/-])(?:\d{12,19}"
-    r"|\d{4}(?P<four>[ \u00a0-])\d{4}(?P=four)\d{4}(?P=four)\d{1,4}(?:(?P=four)\d{1,3})?"
-    r"|\d{4}(?P<six>[ \u00a0-])\d{6}(?P=six)\d{4,5})(?![A-Za-z0-9_-])(?!\.?\d)"
+    r"|\d{4}(?P<four>[ \u00a0.-])\d{4}(?P=four)\d{4}(?P=four)\d{1,4}(?:(?P=four)\d{1,3})?"
+    r"|\d{4}(?P<six>[ \u00a0.-])\d{6}(?P=six)\d{4,5}"
+    # Over two lines only when grouped: columns of order numbers are not.
+    r"|\d{4}\r?\n\d{4}(?P<a>[ \u00a0.-])\d{4}(?P=a)\d{4}"
+    r"|\d{4}(?P<b>[ \u00a0.-])\d{4}\r?\n\d{4}(?P=b)\d{4}"
+    r"|\d{4}(?P<c>[ \u00a0.-])\d{4}(?P=c)\d{4}\r?\n\d{4}"
+    r")(?![A-Za-z0-9_-])(?!\.?\d)"
 )
 _ISSUERS = re.compile(
     r"(?:4(?:\d{12}|\d{15}|\d{18})"  # Visa
@@ -59,9 +70,14 @@ def redact(text: str) -> str:
 
 
 def redact_json(value: Any) -> Any:
-    """Return a JSON value with every string in it redacted, the names of its fields too."""
+    """Return a JSON value with every string in it redacted, the names of its fields too.
+
+    Of numbers only those that are a card's go: hardly any other number passes its checks.
+    """
     if isinstance(value, str):
         return redact(value)
+    if isinstance(value, int | float) and 10**11 <= value < 10**19:
+        return CARD if value == int(value) and _is_card(str(int(value))) else value
     if isinstance(value, list):
         return [redact_json(v) for v in value]
     if isinstance(value, dict):
@@ -114,7 +130,7 @@ def _clean_json(raw: bytes) -> str:
 
 def _redact(text: str) -> str:
     text = tokens.redact(text)
-    if "@" in text:
+    if any(sign in text for sign in _AT_SIGNS):
         text = _EMAIL_IN_ANY_SCRIPT.sub(EMAIL, _EMAIL.sub(EMAIL, text))
     if _SEVEN_DIGITS.search(text):
         if _IBAN_START.search(text):
@@ -126,7 +142,11 @@ def _redact(text: str) -> str:
 
 def _card(found: re.Match[str]) -> str:
     digits = "".join(str(int(c)) for c in found[0] if c.isdigit())
-    return CARD if _ISSUERS.fullmatch(digits) and luhn.is_valid(digits) else found[0]
+    return CARD if _is_card(digits) else found[0]
+
+
+def _is_card(digits: str) -> bool:
+    return _ISSUERS.fullmatch(digits) is not None and luhn.is_valid(digits)
 
 
 def _iban(found: re.Match[str]) -> str:
