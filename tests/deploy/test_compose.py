@@ -32,7 +32,7 @@ VALUES = {name: f"0f{n:030x}" for n, name in enumerate(SECRETS)}
 def compose(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     program = shutil.which("docker-compose")
     if program is None:
-        pytest.skip("docker-compose is not installed (on Debian: apt-get install docker-compose)")
+        pytest.fail("docker-compose is not installed: `make test` installs it on Debian")
     env = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **variables}
     return subprocess.run(
         [program, "-f", str(FILE), *arguments],
