@@ -44,7 +44,8 @@ _HEALTH = ("metadatabase", "scheduler", "dag_processor", "triggerer")
 
 def main() -> None:
     """Start everything, print address and login, and stop it all at Ctrl-C, TERM or HUP."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    # SIGINT too: a shell script starts what it puts in the background with SIGINT ignored.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     home = Path(os.environ.get("AIRFLOW_HOME") or ROOT / ".airflow").resolve()
     try:
