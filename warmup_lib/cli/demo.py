@@ -120,7 +120,11 @@ def _run(run: Run, log: str, scale: float, progress: Progress) -> dict[str, Any]
 
 
 def _start_stack() -> list[str]:
-    from warmup_lib.stack import up
+    from warmup_lib.stack import status, up
+
+    running = status(warmup_home())
+    if running.redis and running.hosts:
+        return []
 
     def say(line: str) -> None:
         ERR.print(f"   {line}", soft_wrap=True, markup=False, highlight=False)
