@@ -84,13 +84,71 @@ class PrefixesConfig(LayerConfig):
     items: Positive = Field(64, description="most heads a plan may hold")
     ttl: Duration = Field(timedelta(minutes=30), description="how long a receipt is believed")
     min_tokens: Positive = Field(64, description="shorter heads are not worth a request")
+    kv_share: Share = Field(0.5, description="part of a host's KV cache that heads may fill")
+    step_tokens: Positive = Field(
+        256, description="a long head is grown in steps of this many tokens, live requests between"
+    )
+
+
+class WeightsConfig(LayerConfig):
+    """The models of the hosts: loaded, ready, and stepped through by real lengths."""
+
+    items: Positive = Field(8, description="most models a plan may hold")
+    ttl: Duration = Field(timedelta(hours=24), description="how long a receipt is believed")
+    steps: Positive = Field(8, description="warm-up generations a model gets on each rank")
+    buckets: Positive = Field(4, description="prompt lengths that these are spread over")
+
+
+class AdaptersConfig(LayerConfig):
+    """LoRA adapters on the model hosts."""
+
+    items: Positive = Field(
+        4, description="adapter slots of the smallest host: its `--max-loras`; more are left out"
+    )
+    ttl: Duration = Field(timedelta(hours=6), description="how long a receipt is believed")
+    folders: dict[str, str] = Field(
+        default_factory=dict,
+        description="adapter in the log -> its folder, at the same path here and on the hosts",
+    )
+
+
+class EmbeddingsConfig(LayerConfig):
+    """Vectors of texts, of user segments (L2) and the hashes of system prompts (L1)."""
+
+    segments: Positive = Field(64, description="most user segments (L2) kept on a Redis")
+    system_prompts: Positive = Field(1000, description="most system prompts (L1) a plan may hold")
+    system_prompt_ttl: Duration = Field(timedelta(hours=72), description="lifetime of L1 entries")
+
+
+class DocumentsConfig(_Section):
+    """One tenant's retrieval documents."""
+
+    tenant: str
+    path: str = Field(
+        description="folder of Markdown pages in which a line `<!-- ID -->` begins each chunk, or "
+        "a JSON-lines file of chunk_id, document, text"
+    )
+
+
+class RetrievalConfig(LayerConfig):
+    """Chunk vectors, and for each cluster of prompts the chunks that answer it (L3)."""
+
+    items: Positive = Field(2000, description="most chunk vectors a plan may hold")
+    lists: Positive = Field(500, description="most chunk lists (L3) a plan may hold")
+    top: Positive = Field(5, description="chunks in a list")
+    documents: list[DocumentsConfig] = Field(
+        default_factory=list, description="where the chunks are read from; none: no retrieval"
+    )
 
 
 class LayersConfig(_Section):
     """The layers, each with its own settings."""
 
-    embeddings: LayerConfig = LayerConfig()
+    weights: WeightsConfig = WeightsConfig()
+    adapters: AdaptersConfig = AdaptersConfig()
+    embeddings: EmbeddingsConfig = EmbeddingsConfig()
     responses: ResponsesConfig = ResponsesConfig()
+    retrieval: RetrievalConfig = RetrievalConfig()
     prefixes: PrefixesConfig = PrefixesConfig()
 
 
@@ -117,8 +175,29 @@ class ClusterConfig(_Section):
     seed: int = Field(20260302, ge=0, lt=2**31, description="k-means start")
 
 
+class InterferenceConfig(_Section):
+    """How warming a host gives way to live traffic."""
+
+    enabled: bool = True
+    waiting: Annotated[int, Field(ge=0)] = Field(
+        0, description="requests that may wait in the host's queue before warming pauses"
+    )
+    slowdown: float = Field(
+        1.5, ge=1.0, description="rise of live first-token time, over its median, that pauses it"
+    )
+    rate: float = Field(20.0, gt=0, description="most warm-up requests a second to one host")
+
+
 class ApplyConfig(_Section):
     """How warming is carried out."""
+
+    window: Duration = Field(
+        timedelta(minutes=30), description="after this, warming gives up and says what is missing"
+    )
+    ready_timeout: Duration = Field(
+        timedelta(minutes=10), description="longest wait for a host that is not ready yet"
+    )
+    interference: InterferenceConfig = InterferenceConfig()
 
     concurrency: Positive = Field(16, description="requests in flight to one target")
     batch: Positive = Field(64, description="items written to a Redis in one pipeline")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 STR = pa.string()
 INT = pa.int64()
@@ -173,6 +173,20 @@ HEADS = Table(
     ("tenant", "head_digest"),
 )
 
+CHUNKS = Table(
+    "chunks",
+    "One row a chunk of a tenant's retrieval documents, as they were on a day.",
+    ("day",),
+    (
+        _TENANT,
+        Column("chunk_id", STR, "id under which requests name it"),
+        Column("document", STR, "the document it is cut from"),
+        Column("text", STR, "its text, redacted"),
+        Column("text_digest", STR, "identity of the text, whose vector is used", "hex"),
+    ),
+    ("tenant", "chunk_id"),
+)
+
 VECTORS = Table(
     "vectors",
     "One row a distinct text, under the encoder that made it and the day it was first seen.",
@@ -255,6 +269,11 @@ PLAN = Table(
         Column("bytes", INT, "estimated size on the target", "bytes"),
         Column("ttl_s", INT, "lifetime on the target", "s"),
         Column("reason", STR, "why it was chosen, one sentence"),
+        Column(
+            "tier", STR, "kind of item inside its layer, such as `L1`; null: the layer's main one"
+        ),
+        Column("chunk_ids", STRS, "chunks to store, best first; null but in `retrieval`"),
+        Column("source_digest", STR, "digest of the content it was made from", "hex"),
     ),
     ("layer", "rank", "item_id"),
 )
@@ -290,6 +309,8 @@ RECEIPTS = Table(
         Column("ms", REAL, "share of the batch's time", "ms"),
         Column("ttl_s", INT, "lifetime read back after the write; null: none", "s"),
         Column("error", STR, "why it failed or was skipped"),
+        Column("issued", INT, "warm-up steps sent, to each rank of a host"),
+        Column("effective", pa.list_(INT), "of these, how many worked, by rank"),
         Column("at", TIME, "when it was done", "UTC"),
     ),
     ("layer", "item_id", "target", "at"),
@@ -321,6 +342,7 @@ HITS = Table(
         Column("ts", TIME, "when it arrived", "UTC"),
         _TENANT,
         Column("layer", STR, "layer"),
+        Column("tier", STR, "kind of item looked for inside the layer; null: its main one"),
         Column("target", STR, "target asked"),
         Column("hit", BOOL, "served by a planned item"),
         Column("match", STR, "`exact`, `semantic` or `prefix`; null: a miss"),
@@ -342,6 +364,7 @@ TABLES: dict[str, Table] = {
         QUARANTINE,
         PROMPTS,
         HEADS,
+        CHUNKS,
         VECTORS,
         CLUSTERS,
         MEMBERS,

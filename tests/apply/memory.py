@@ -16,6 +16,7 @@ from warmup_lib.errors import TargetUnavailable
 from warmup_lib.keys import Keys
 from warmup_lib.layers.base import (
     Context,
+    Layer,
     Lookup,
     Match,
     MatchKind,
@@ -88,7 +89,7 @@ class MemoryHost:
         self.held.clear()
 
 
-class MemoryLayer:
+class MemoryLayer(Layer):
     """Warms an item by putting its key into the target's dict; finds by the response digest."""
 
     def __init__(self, name: str, target_kind: Literal["redis", "host"] = "redis") -> None:

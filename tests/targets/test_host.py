@@ -10,8 +10,9 @@ import pytest
 
 from tests.targets.tiny_host import BLOCK, MODEL, TinyHost, serving
 from warmup_lib.errors import ConfigError, HostUnavailable, InputDataError
-from warmup_lib.targets.chat import Chat, Head, RequestRefused
-from warmup_lib.targets.host import LOWEST_PRIORITY, Capabilities, ModelHost, as_host, own
+from warmup_lib.targets.capabilities import Capabilities
+from warmup_lib.targets.chat import Chat, Head, RequestRefused, own
+from warmup_lib.targets.host import LOWEST_PRIORITY, ModelHost, as_host
 from warmup_lib.targets.store import RedisStore
 
 T = TypeVar("T")

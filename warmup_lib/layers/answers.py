@@ -12,8 +12,8 @@ from warmup_lib.errors import InputDataError
 from warmup_lib.keys import Request
 from warmup_lib.layers.base import Context, Outcome, PlanItem
 from warmup_lib.layers.salts import salt_for
-from warmup_lib.targets.chat import Chat, ChatResult, Head, RequestRefused
-from warmup_lib.targets.host import ModelHost, own
+from warmup_lib.targets.chat import Chat, ChatResult, Head, RequestRefused, own
+from warmup_lib.targets.host import ModelHost
 from warmup_lib.targets.together import together
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[\u3002\uff01\uff1f\n]")

@@ -48,6 +48,9 @@ class PlanItem:
     bytes: int
     ttl_s: int
     reason: str
+    tier: str | None = None
+    chunk_ids: Sequence[str] | None = None
+    source_digest: str | None = None
 
     @staticmethod
     def rows(table: pa.Table) -> list[PlanItem]:
@@ -60,7 +63,8 @@ class Outcome:
     """What happened to one item on one target (see the `receipts` table).
 
     `failed` concerns the item, `skipped` says that this target can't have it, such as a head of a
-    model that the host does not serve.
+    model that the host does not serve. `issued` are the warm-up steps that were sent (to each
+    rank), `effective` those that worked, by rank; None: the one step of the item's own status.
     """
 
     item_id: str
@@ -71,6 +75,22 @@ class Outcome:
     ms: float = 0.0
     ttl_s: int | None = None
     error: str | None = None
+    issued: int = 1
+    effective: Sequence[int] | None = None
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """One layer's items as one target gets them.
+
+    Attributes:
+        items: In the order in which they are to be warmed.
+        skipped: Outcomes of the items that this target can't have, such as those beyond a budget
+            that only the target knows.
+    """
+
+    items: Sequence[PlanItem]
+    skipped: Sequence[Outcome] = ()
 
 
 @dataclass(frozen=True)
@@ -145,6 +165,8 @@ class Context:
         control: A fresh word for the cold control: keys and salts are then taken in a namespace
             that nothing was ever warmed in (see `namespace`).
         planned: Item ids whose entries `find` prefers where several would serve; empty: none.
+        adapters: Adapter in the log -> the name under which hosts serve its present weights, which
+            ends with their content hash. Salts and keys hold that name too.
     """
 
     plan_id: str
@@ -154,6 +176,11 @@ class Context:
     hosts: Sequence[ModelHost] = field(default_factory=tuple)
     control: str | None = None
     planned: frozenset[str] = frozenset()
+    adapters: Mapping[str, str] = field(default_factory=dict)
+
+    def adapter(self, logged: str | None) -> str | None:
+        """Return the name of an adapter in keys, in salts and on hosts."""
+        return self.adapters.get(logged, logged) if logged is not None else None
 
     def namespace(self, tenant: str) -> str:
         """Return the tenant whose keys and salt are used: a fresh one in a control run."""
@@ -161,11 +188,47 @@ class Context:
 
 
 class Layer(Protocol):
-    """One kind of thing that can be warm. Registered in `warmup_lib.layers.registry`."""
+    """One kind of thing that can be warm. Registered in `warmup_lib.layers.registry`.
+
+    Attributes:
+        name: The layer's name.
+        target_kind: Where it is warmed.
+        match: Whether an entry serves equal requests only, or similar ones too.
+        needs: Layers that must be resident on a target before this one begins there.
+    """
 
     name: str
     target_kind: Literal["redis", "host"]
     match: Literal["exact", "semantic"]
+    needs: tuple[str, ...] = ()
+
+    def limits(self, config: Config) -> Mapping[str | None, int]:
+        """Return how many items of each tier a plan may hold; most layers have one tier, None."""
+        return {None: int(getattr(config.layers, self.name).items)}
+
+    def blocked(
+        self,
+        item: PlanItem,  # noqa: ARG002
+        missing: Sequence[PlanItem],  # noqa: ARG002
+    ) -> str | None:
+        """Say why an item can't be warmed while these items of `needs` are not resident.
+
+        None: it can, for it needs none of them.
+        """
+        return None
+
+    async def arrange(
+        self,
+        items: Sequence[PlanItem],
+        target: Target,  # noqa: ARG002
+        context: Context,  # noqa: ARG002
+    ) -> Arranged:
+        """Return what of these items this target gets, in which order; asked once an apply.
+
+        Raises:
+            TargetUnavailable: The target does not answer.
+        """
+        return Arranged(items)
 
     def candidates(self, demand: Demand, config: Config) -> pa.Table:
         """Return what could be warmed as rows of the `plan` table.
@@ -216,6 +279,13 @@ class Demand:
         heads: The same for the `heads` table.
         encoder: Fingerprint of the encoder whose vectors the items will use.
         dimension: Length of its vectors.
+        lengths: One row a model, revision and length bucket: `model`, `model_revision`, `tokens`
+            (longest prompt of the bucket), `requests`, `heat_micro`.
+        segments: One row a tenant, segment and text: `tenant`, `user_segment`, `text_digest`,
+            `heat_micro`.
+        members: One row a tenant, cluster and text of the day: `tenant`, `cluster_id`,
+            `text_digest`, `similarity`, `heat_micro`.
+        chunks: The documents' chunks in force: the columns of the `chunks` table.
     """
 
     day: str
@@ -223,6 +293,10 @@ class Demand:
     heads: pa.Table
     encoder: str
     dimension: int
+    lengths: pa.Table | None = None
+    segments: pa.Table | None = None
+    members: pa.Table | None = None
+    chunks: pa.Table | None = None
 
 
 def item_id(

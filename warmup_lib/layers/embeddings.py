@@ -13,6 +13,7 @@ from warmup_lib.config import Config
 from warmup_lib.layers.base import (
     Context,
     Demand,
+    Layer,
     Lookup,
     Match,
     Outcome,
@@ -27,7 +28,7 @@ from warmup_lib.targets.base import Target
 from warmup_lib.targets.store import Entry, as_store
 
 
-class Embeddings:
+class Embeddings(Layer):
     """One entry a distinct text of a tenant, under the encoder's fingerprint."""
 
     name = "embeddings"

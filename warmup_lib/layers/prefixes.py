@@ -14,6 +14,7 @@ from warmup_lib.errors import InputDataError
 from warmup_lib.layers.base import (
     Context,
     Demand,
+    Layer,
     Lookup,
     Match,
     Outcome,
@@ -25,24 +26,19 @@ from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
 from warmup_lib.layers.salts import salt_for
 from warmup_lib.layers.serving import UNSERVED, unserved
 from warmup_lib.targets.base import Target
-from warmup_lib.targets.chat import Chat, Head, RequestRefused
-from warmup_lib.targets.host import (
-    PROBE_TEXT,
-    WARM_TEXT,
-    Capabilities,
-    ModelHost,
-    as_host,
-    own,
-)
+from warmup_lib.targets.capabilities import Capabilities
+from warmup_lib.targets.chat import PROBE_TEXT, WARM_TEXT, Chat, Head, RequestRefused, own
+from warmup_lib.targets.host import ModelHost, as_host
 from warmup_lib.targets.together import together
 
 
-class Prefixes:
+class Prefixes(Layer):
     """One entry a tenant, model, adapter and head. The host evicts by its own policy."""
 
     name = "prefixes"
     target_kind: Literal["redis", "host"] = "host"
     match: Literal["exact", "semantic"] = "exact"
+    needs = ("weights", "adapters")
 
     def candidates(self, demand: Demand, config: Config) -> pa.Table:
         """Return one row a head. `bytes` is 0: a host accounts in tokens."""

@@ -20,6 +20,7 @@ from warmup_lib.layers.answers import generate
 from warmup_lib.layers.base import (
     Context,
     Demand,
+    Layer,
     Lookup,
     Match,
     Outcome,
@@ -43,12 +44,13 @@ ROUNDING = 1e-6
 """Cosines of Redis and of the plan differ by float32 rounding."""
 
 
-class Responses:
+class Responses(Layer):
     """One entry a request identity; served by identity, or to a similar question in its context."""
 
     name = "responses"
     target_kind: Literal["redis", "host"] = "redis"
     match: Literal["exact", "semantic"] = "semantic"
+    needs = ("embeddings",)
 
     def candidates(self, demand: Demand, config: Config) -> pa.Table:
         """Return one row a request identity that has an answer or may have one generated."""

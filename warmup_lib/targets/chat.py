@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,10 @@ from typing import Any
 from warmup_lib.errors import InputDataError, WarmupError
 
 Message = Mapping[str, Any]
+
+# Two messages with no token in common at their start: what a prompt shares with both is its head.
+WARM_TEXT = "Hello."
+PROBE_TEXT = "Which of these is next?"
 
 
 class RequestRefused(WarmupError):
@@ -169,3 +174,12 @@ def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
 
 def _message(role: str, content: str) -> Message:
     return {"role": role, "content": content}
+
+
+def own(plan_id: str, item_id: str = "") -> dict[str, str]:
+    """Return the headers by which our own requests are known in every log."""
+    unique = uuid.uuid4().hex[:12]
+    return {
+        "x-warmup": plan_id,
+        "X-Request-Id": "-".join(part for part in ("warmup", item_id, unique) if part),
+    }

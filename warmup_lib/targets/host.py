@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import httpx
@@ -15,7 +13,10 @@ import httpx
 from warmup_lib.errors import ConfigError, HostUnavailable
 from warmup_lib.targets import metrics
 from warmup_lib.targets.base import Target, TargetKind
+from warmup_lib.targets.capabilities import Capabilities, find_capabilities
 from warmup_lib.targets.chat import (
+    PROBE_TEXT,
+    WARM_TEXT,
     Chat,
     ChatResult,
     Head,
@@ -32,33 +33,6 @@ LOWEST_PRIORITY = 1_000_000
 
 CONNECT_TIMEOUT_S = 5.0
 _CHAT = "/v1/chat/completions"
-
-# Two messages with no token in common at their start: what a prompt shares with both is its head.
-WARM_TEXT = "Hello."
-PROBE_TEXT = "Which of these is next?"
-
-
-@dataclass(frozen=True)
-class Capabilities:
-    """What a host can do, found from what it answers and not from its version.
-
-    Attributes:
-        tokenize: `/tokenize` counts a chat's tokens.
-        render: `/v1/chat/completions/render` answers.
-        cached_tokens: A repeated prompt is reported as taken from the cache.
-        salt: `cache_salt` keeps equal prompts apart.
-        priority: Requests may carry a priority.
-        block_size: Tokens in a cache block: only whole blocks are kept.
-        kv_tokens: Tokens the cache holds; None: the host does not say.
-    """
-
-    tokenize: bool
-    render: bool
-    cached_tokens: bool
-    salt: bool
-    priority: bool
-    block_size: int
-    kv_tokens: int | None
 
 
 class ModelHost:
@@ -112,7 +86,7 @@ class ModelHost:
 
     async def epoch(self) -> str:
         """Return the start time of the server process, from its metrics; `unknown` without any."""
-        return metrics.epoch(await self._metrics())
+        return metrics.epoch(await self.metrics())
 
     async def ready(self) -> None:
         """Return when the host says that it is healthy.
@@ -120,17 +94,27 @@ class ModelHost:
         Raises:
             HostUnavailable: It does not answer or says that it is not.
         """
-        response = await self._send("GET", "/health")
+        response = await self.send("GET", "/health")
         if response.status_code not in (200, 404):  # gateways have no /health
             raise HostUnavailable(self.name, f"/health answers {response.status_code}")
 
     async def served(self) -> set[str]:
         """Return the names of the models and adapters it serves now."""
-        response = await self._send("GET", "/v1/models")
+        response = await self.send("GET", "/v1/models")
         if response.status_code != 200:
             raise HostUnavailable(self.name, f"/v1/models answers {response.status_code}")
-        with self._shape():
+        with self.shape():
             return {str(model["id"]) for model in response.json()["data"]}
+
+    @property
+    def own_models(self) -> set[str]:
+        """The served names that the settings give for models and adapters in the log."""
+        return set(self._models.values())
+
+    @property
+    def takes_priority(self) -> bool:
+        """Whether no request with a priority was refused so far."""
+        return self._priority
 
     def model(self, head: Head) -> str:
         """Return the name under which the host serves a head's adapter or model."""
@@ -141,43 +125,8 @@ class ModelHost:
         """Return what the host can do; found once, with a few short requests."""
         async with self._finding:
             if self._capabilities is None:
-                self._capabilities = await self._find_capabilities()
+                self._capabilities = await find_capabilities(self)
         return self._capabilities
-
-    async def _find_capabilities(self) -> Capabilities:
-        models = sorted(await self.served())
-        if not models:
-            raise HostUnavailable(self.name, "it serves no model")
-        model = next((m for m in models if m in self._models.values()), models[0])
-        body = {"model": model, "messages": [{"role": "user", "content": WARM_TEXT}]}
-        tokenize = await self._send("POST", "/tokenize", json=body)
-        render = await self._send("POST", "/v1/chat/completions/render", json=body)
-        size = metrics.cache_size(await self._metrics())
-        # Two tokens a word at least: two whole blocks, which a repeated prompt finds again.
-        text = " ".join(f"word {n}" for n in range(size.block))
-        chat = Chat(Head(model, None), text, headers=own("capabilities"))
-        first, second = uuid.uuid4().hex, uuid.uuid4().hex
-        salts = await self._accepts(replace(chat, salt=first))
-        again = await self._chat(replace(chat, salt=first) if salts else chat)
-        other = await self._chat(replace(chat, salt=second)) if salts else again
-        return Capabilities(
-            tokenize=tokenize.status_code == 200,
-            render=render.status_code == 200,
-            cached_tokens=bool(again.cached_tokens),
-            salt=bool(again.cached_tokens) and not other.cached_tokens,
-            priority=self._priority,
-            block_size=size.block,
-            kv_tokens=size.tokens,
-        )
-
-    async def _accepts(self, chat: Chat) -> bool:
-        """Say whether a salt is accepted; either way the prompt is cached afterwards."""
-        try:
-            await self._chat(chat)
-        except RequestRefused:
-            await self._chat(replace(chat, salt=None))
-            return False
-        return True
 
     async def count_head(self, head: Head) -> int:
         """Return how many tokens all requests with this head share, by the host's own tokenizer.
@@ -195,9 +144,9 @@ class ModelHost:
         body: dict[str, Any] = {"model": self.model(head), "messages": head.messages(user)}
         if tools := head.tool_list():
             body["tools"] = tools
-        response = await self._send("POST", "/tokenize", json=body)
-        self._check(response)
-        with self._shape():
+        response = await self.send("POST", "/tokenize", json=body)
+        self.check(response)
+        with self.shape():
             return [int(token) for token in response.json()["tokens"]]
 
     # -- requests --------------------------------------------------------------------------------
@@ -235,10 +184,10 @@ class ModelHost:
 
     async def _whole(self, chat: Chat, body: Mapping[str, Any]) -> ChatResult:
         start = time.perf_counter()
-        response = await self._send("POST", _CHAT, json=body, headers=chat.headers)
+        response = await self.send("POST", _CHAT, json=body, headers=chat.headers)
         total = _ms_since(start)
-        self._check(response)
-        with self._shape():
+        self.check(response)
+        with self.shape():
             answer = response.json()
             choice = answer["choices"][0]
             text = choice["message"].get("content") or ""
@@ -250,7 +199,7 @@ class ModelHost:
         usage: Mapping[str, Any] = {}
         start = time.perf_counter()
         async with self._stream(body, chat.headers) as response:
-            with self._shape():
+            with self.shape():
                 async for event in events(response.aiter_lines()):
                     usage = event.get("usage") or usage
                     for choice in event.get("choices") or ():
@@ -263,11 +212,17 @@ class ModelHost:
 
     # -- transport -------------------------------------------------------------------------------
 
-    async def _metrics(self) -> str:
-        response = await self._send("GET", "/metrics")
+    async def metrics(self) -> str:
+        """Return the host's Prometheus page; empty where it has none."""
+        response = await self.send("GET", "/metrics")
         return response.text if response.status_code == 200 else ""
 
-    async def _send(self, method: str, path: str, **options: Any) -> httpx.Response:
+    async def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """Send one request, whatever the answer says.
+
+        Raises:
+            HostUnavailable: No answer.
+        """
         try:
             return await self._http.request(method, path, **options)
         except httpx.HTTPError as error:
@@ -281,20 +236,27 @@ class ModelHost:
             async with self._http.stream("POST", _CHAT, json=body, headers=headers) as response:
                 if response.status_code != 200:
                     await response.aread()
-                    self._check(response)
+                    self.check(response)
                 yield response
         except httpx.HTTPError as error:
             raise HostUnavailable(self.name, _reason(error)) from None
 
     @contextmanager
-    def _shape(self) -> Iterator[None]:
+    def shape(self) -> Iterator[None]:
         """Take an answer that is no JSON, or not of the expected shape, for no answer."""
         try:
             yield
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise HostUnavailable(self.name, "its answer is not of the OpenAI shape") from None
 
-    def _check(self, response: httpx.Response) -> None:
+    def check(self, response: httpx.Response) -> None:
+        """Raise what an answer that is no success means.
+
+        Raises:
+            ConfigError: The host refuses the key.
+            HostUnavailable: It is overloaded.
+            RequestRefused: It refuses this request.
+        """
         status = response.status_code
         if status == 200:
             return
@@ -331,15 +293,6 @@ def as_host(target: Target) -> ModelHost:
     if not isinstance(target, ModelHost):
         raise ConfigError(f"target '{target.name}' is no model host")
     return target
-
-
-def own(plan_id: str, item_id: str = "") -> dict[str, str]:
-    """Return the headers by which our own requests are known in every log."""
-    unique = uuid.uuid4().hex[:12]
-    return {
-        "x-warmup": plan_id,
-        "X-Request-Id": "-".join(part for part in ("warmup", item_id, unique) if part),
-    }
 
 
 def _kind(status: int, message: str) -> str:

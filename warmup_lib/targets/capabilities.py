@@ -1,0 +1,79 @@
+"""What a model host can do, found with a few short requests and from no version string."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warmup_lib.errors import HostUnavailable
+from warmup_lib.targets import metrics
+from warmup_lib.targets.chat import WARM_TEXT, Chat, Head, RequestRefused, own
+
+if TYPE_CHECKING:
+    from warmup_lib.targets.host import ModelHost
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a host can do, found from what it answers and not from its version.
+
+    Attributes:
+        tokenize: `/tokenize` counts a chat's tokens.
+        render: `/v1/chat/completions/render` answers.
+        cached_tokens: A repeated prompt is reported as taken from the cache.
+        salt: `cache_salt` keeps equal prompts apart.
+        priority: Requests may carry a priority.
+        block_size: Tokens in a cache block: only whole blocks are kept.
+        kv_tokens: Tokens the cache holds; None: the host does not say.
+    """
+
+    tokenize: bool
+    render: bool
+    cached_tokens: bool
+    salt: bool
+    priority: bool
+    block_size: int
+    kv_tokens: int | None
+
+
+async def find_capabilities(host: ModelHost) -> Capabilities:
+    """Ask a host what it can do.
+
+    Raises:
+        HostUnavailable: It does not answer, or serves no model.
+    """
+    models = sorted(await host.served())
+    if not models:
+        raise HostUnavailable(host.name, "it serves no model")
+    model = next((m for m in models if m in host.own_models), models[0])
+    body = {"model": model, "messages": [{"role": "user", "content": WARM_TEXT}]}
+    tokenize = await host.send("POST", "/tokenize", json=body)
+    render = await host.send("POST", "/v1/chat/completions/render", json=body)
+    size = metrics.cache_size(await host.metrics())
+    # Two tokens a word at least: two whole blocks, which a repeated prompt finds again.
+    text = " ".join(f"word {n}" for n in range(size.block))
+    chat = Chat(Head(model, None), text, headers=own("capabilities"))
+    first, second = uuid.uuid4().hex, uuid.uuid4().hex
+    salts = await _accepts(host, replace(chat, salt=first))
+    again = await host.chat(replace(chat, salt=first) if salts else chat)
+    other = await host.chat(replace(chat, salt=second)) if salts else again
+    return Capabilities(
+        tokenize=tokenize.status_code == 200,
+        render=render.status_code == 200,
+        cached_tokens=bool(again.cached_tokens),
+        salt=bool(again.cached_tokens) and not other.cached_tokens,
+        priority=host.takes_priority,
+        block_size=size.block,
+        kv_tokens=size.tokens,
+    )
+
+
+async def _accepts(host: ModelHost, chat: Chat) -> bool:
+    """Say whether a salt is accepted; either way the prompt is cached afterwards."""
+    try:
+        await host.chat(chat)
+    except RequestRefused:
+        await host.chat(replace(chat, salt=None))
+        return False
+    return True
