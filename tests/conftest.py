@@ -37,3 +37,15 @@ def stack_host(stack_home: Path, stack_artifacts: Path) -> stack.StackState:
     state = stack.up(stack_home, progress=print, artifacts=stack_artifacts)
     assert state.hosts, state.skipped
     return state
+
+
+@pytest.fixture(scope="session")
+def two_hosts(
+    tmp_path_factory: pytest.TempPathFactory, stack_artifacts: Path
+) -> Iterator[stack.StackState]:
+    """A running Redis and two model hosts in a home of their own, for tests marked `slow`."""
+    home = tmp_path_factory.mktemp("two-hosts")
+    state = stack.up(home, hosts=2, progress=print, artifacts=stack_artifacts)
+    assert len(state.hosts) == 2, state.skipped
+    yield state
+    stack.down(home)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 
@@ -30,6 +30,9 @@ SaltMode = Literal["none", "as-logged", "derived"]
 
 LOWEST_PRIORITY = 1_000_000
 """vLLM serves smaller numbers first."""
+
+Gate = Callable[[], Awaitable[None]]
+"""Returns when a request that gives way to live traffic may be sent."""
 
 CONNECT_TIMEOUT_S = 5.0
 _CHAT = "/v1/chat/completions"
@@ -64,6 +67,7 @@ class ModelHost:
         self.name = name
         self.cache_salt: SaltMode = cache_salt
         self._models = dict(models or {})
+        self.gate: Gate | None = None
         self._slots = asyncio.Semaphore(concurrency)
         self._finding = asyncio.Lock()
         self._capabilities: Capabilities | None = None
@@ -158,8 +162,16 @@ class ModelHost:
             HostUnavailable: No answer, or the host is overloaded.
             RequestRefused: The host refuses this request.
         """
-        async with self._slots:
+        async with self.turn(low_priority=chat.low_priority):
             return await self._chat(chat)
+
+    @asynccontextmanager
+    async def turn(self, *, low_priority: bool) -> AsyncIterator[None]:
+        """Wait for a free slot and, with a request that gives way, for the gate to open."""
+        if low_priority and self.gate is not None:
+            await self.gate()
+        async with self._slots:
+            yield
 
     async def _chat(self, chat: Chat) -> ChatResult:
         """Send it, and once more without what this host turns out not to accept."""
