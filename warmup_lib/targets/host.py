@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
 from typing import Any, Literal
 
 import httpx
@@ -31,8 +36,8 @@ SaltMode = Literal["none", "as-logged", "derived"]
 LOWEST_PRIORITY = 1_000_000
 """vLLM serves smaller numbers first."""
 
-Gate = Callable[[], Awaitable[None]]
-"""Returns when a request that gives way to live traffic may be sent."""
+Gate = Callable[[int], AbstractAsyncContextManager[None]]
+"""Takes the tokens a request asks for; entered once it may be sent, left when it was answered."""
 
 CONNECT_TIMEOUT_S = 5.0
 _CHAT = "/v1/chat/completions"
@@ -162,15 +167,19 @@ class ModelHost:
             HostUnavailable: No answer, or the host is overloaded.
             RequestRefused: The host refuses this request.
         """
-        async with self.turn(low_priority=chat.low_priority):
+        async with self.turn(low_priority=chat.low_priority, tokens=chat.max_tokens):
             return await self._chat(chat)
 
     @asynccontextmanager
-    async def turn(self, *, low_priority: bool) -> AsyncIterator[None]:
-        """Wait for a free slot and, with a request that gives way, for the gate to open."""
-        if low_priority and self.gate is not None:
-            await self.gate()
-        async with self._slots:
+    async def turn(self, *, low_priority: bool, tokens: int = 1) -> AsyncIterator[None]:
+        """Wait for a free slot and, with a request that gives way, for the gate to open.
+
+        Args:
+            low_priority: Give way to live traffic.
+            tokens: Tokens that the request asks for; 0: it generates nothing.
+        """
+        gate = self.gate(tokens) if low_priority and self.gate is not None else nullcontext()
+        async with gate, self._slots:
             yield
 
     async def _chat(self, chat: Chat) -> ChatResult:
