@@ -48,14 +48,14 @@ async def remaining(
 ) -> list[PlanItem]:
     """Return what is left to warm when `done` is vouched for by receipts.
 
-    On a Redis each vouched item is looked at too, for it may have been evicted. On a model host
-    looking would warm it and take the chance of a true proof away, so its receipt is believed.
+    Each vouched item is looked at too, for it may have been evicted. Where looking would warm it
+    and take the chance of a true proof away, its receipt is believed.
 
     Raises:
         TargetUnavailable: The target does not answer.
     """
     resident = {item.item_id for item in done}
-    if layer.target_kind == "redis":
+    if layer.target_kind == "redis" or not layer.proof_warms:
         resident = set()
         for start in range(0, len(done), _LOOK_AT_ONCE):
             proofs = await layer.prove(done[start : start + _LOOK_AT_ONCE], target, ctx)

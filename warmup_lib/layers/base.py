@@ -22,6 +22,9 @@ Vector = np.ndarray[Any, np.dtype[np.float32]]
 Status = Literal["warmed", "already", "failed", "skipped"]
 MatchKind = Literal["exact", "semantic", "prefix"]
 
+SHARED = "(shared)"
+"""Tenant of the items that belong to none, such as models and adapters. They build no key."""
+
 
 @dataclass(frozen=True)
 class PlanItem:
@@ -87,10 +90,12 @@ class Arranged:
         items: In the order in which they are to be warmed.
         skipped: Outcomes of the items that this target can't have, such as those beyond a budget
             that only the target knows.
+        notes: Sentences for the report on what concerns no item, such as what had to stay.
     """
 
     items: Sequence[PlanItem]
     skipped: Sequence[Outcome] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -167,6 +172,8 @@ class Context:
         planned: Item ids whose entries `find` prefers where several would serve; empty: none.
         adapters: Adapter in the log -> the name under which hosts serve its present weights, which
             ends with their content hash. Salts and keys hold that name too.
+        complete: The plan was made for all tenants, models and days, and builds on no other one:
+            what it lacks is wanted no more.
     """
 
     plan_id: str
@@ -177,6 +184,7 @@ class Context:
     control: str | None = None
     planned: frozenset[str] = frozenset()
     adapters: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = False
 
     def adapter(self, logged: str | None) -> str | None:
         """Return the name of an adapter in keys, in salts and on hosts."""
@@ -195,12 +203,19 @@ class Layer(Protocol):
         target_kind: Where it is warmed.
         match: Whether an entry serves equal requests only, or similar ones too.
         needs: Layers that must be resident on a target before this one begins there.
+        proof_warms: On a host: whether looking makes an item warm, so that only the first look
+            after warming proves anything.
     """
 
     name: str
     target_kind: Literal["redis", "host"]
     match: Literal["exact", "semantic"]
     needs: tuple[str, ...] = ()
+    proof_warms: bool = True
+
+    def inputs(self, config: Config) -> Mapping[str, str]:  # noqa: ARG002
+        """Return digests, by name, of what candidates are made from besides the lake."""
+        return {}
 
     def limits(self, config: Config) -> Mapping[str | None, int]:
         """Return how many items of each tier a plan may hold; most layers have one tier, None."""

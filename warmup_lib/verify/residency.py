@@ -1,6 +1,6 @@
-"""What is proven resident: by looking on a Redis, by one probe a receipt on a model host.
+"""What is proven resident: by looking, or by one probe a receipt where a probe makes warm.
 
-Probing a model host warms what was missing, so a host's item is probed once for each receipt that
+Probing a model host for a head warms it, so such an item is probed once for each receipt that
 says it was warmed. Before a probe is sent, a row that says "not finished" is in the lake: a run
 that is killed while it probes leaves the item unproven instead of letting the next run find what
 the probe itself put there.
@@ -59,7 +59,7 @@ class Residency:
         Raises:
             TargetUnavailable: The target does not answer.
         """
-        if layer.target_kind == "host":
+        if layer.target_kind == "host" and layer.proof_warms:
             return await self._host(layer, items, target)
         rows: list[Row] = []
         for start in range(0, len(items), _LOOK_AT_ONCE):
