@@ -145,6 +145,7 @@ PROMPTS = Table(
         Column("cache_hits", INT, "of these, served by a cache", "requests"),
         Column("bypassed", INT, "of these, went round the caches", "requests"),
         Column("failed", INT, "of these, with a status of 400 or above", "requests"),
+        Column("prompt_tokens", INT, "longest prompt; estimated where the log has none", "tokens"),
         Column("first_ts", TIME, "first request of the day", "UTC"),
         Column("last_ts", TIME, "last request of the day", "UTC"),
         Column("response", STR, "latest usable answer of the day; null when none"),

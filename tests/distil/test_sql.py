@@ -163,3 +163,18 @@ def test_heads_are_counted_and_their_first_token_time_is_the_models(
     )
     seen = {h["system_prompt"]: (h["requests"], h["mean_ttft_ms"], h["unwarmable"]) for h in heads}
     assert seen == {"S": (4, 150.25, None), "T": (1, None, "redacted")}
+
+
+def test_the_length_of_a_prompt_is_the_logged_one_else_an_estimate_of_all_that_was_sent(
+    distil: Callable[..., Any], request_row: Callable[..., Row]
+) -> None:
+    prompts, _ = distil(
+        request_row(1, "logged", prompt_tokens=900),
+        request_row(2, "logged", prompt_tokens=901),
+        request_row(3, "logged", prompt_tokens=None),
+        request_row(4, "x" * 40, system_prompt="y" * 400, tools="z" * 80, history="h" * 8),
+        request_row(5, "退款", system_prompt=None),
+    )
+    known = {row["text"]: row["prompt_tokens"] for row in prompts}
+    # (40 + 400 + 80 + 8) / 4; a Chinese character of three bytes is one token.
+    assert known == {"logged": 901, "x" * 40: 132, "退款": 2}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 _KEY = "tenant, response_digest"
 
+# Tokens are estimated at four characters of ASCII each, and one Chinese character.
 # An answer that was cut off or filtered is no answer to keep. Logs that say nothing of how an
 # answer ended are believed, but for answers as long as they were allowed to be.
 _DEMAND = """
@@ -19,6 +20,8 @@ demand AS (
         COALESCE(status >= 400, false) AS erred,
         COALESCE(redacted, false) AS was_redacted,
         (ts, request_id, source, position) AS moment,
+        concat(system_prompt, tools, history, prompt) AS whole,
+        (2 * length(whole) + 3 * (strlen(whole) - length(whole))) // 8 AS estimated_tokens,
         CASE
             WHEN json_extract_string(extra, '$.finish_reason') IS NOT NULL
                 THEN json_extract_string(extra, '$.finish_reason')
@@ -61,6 +64,7 @@ counted AS (
         COUNT(*) FILTER (WHERE cache_hit) AS cache_hits,
         COUNT(*) FILTER (WHERE bypass) AS bypassed,
         COUNT(*) FILTER (WHERE erred) AS failed,
+        MAX(COALESCE(prompt_tokens, estimated_tokens)) AS prompt_tokens,
         MIN(ts) AS first_ts,
         MAX(ts) AS last_ts,
         ARG_MAX(response, moment) FILTER (
