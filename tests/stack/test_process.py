@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -179,3 +180,16 @@ def test_last_words_tell_the_cause(tmp_path: Path, log: str, line: str) -> None:
 
 def test_last_words_of_a_log_that_was_never_written(tmp_path: Path) -> None:
     assert process.last_words(tmp_path / "none.log") == "the log is empty"
+
+
+def test_no_port_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel may name one free port twice before anything listens on it."""
+
+    class Repeating(socket.socket):
+        names = iter([("127.0.0.1", 4711)] * 3 + [("127.0.0.1", 4712)])
+
+        def getsockname(self) -> tuple[str, int]:
+            return next(self.names)
+
+    monkeypatch.setattr(process.socket, "socket", Repeating)
+    assert [process.free_port(), process.free_port()] == [4711, 4712]

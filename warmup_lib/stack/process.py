@@ -62,11 +62,22 @@ def log_file(home: Path, name: str) -> Path:
     return home / "logs" / f"{name}.log"
 
 
+_PORTS_GIVEN: set[int] = set()
+
+
 def free_port() -> int:
-    """Return a loopback port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a loopback port that nothing listens on, and that was not returned before.
+
+    Two servers that start at the same time may be given one port by the kernel, and vLLM shares a
+    port instead of failing: both would then answer under one address.
+    """
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in _PORTS_GIVEN:
+            _PORTS_GIVEN.add(port)
+            return port
 
 
 def start(home: Path, launch: Launch) -> int:
