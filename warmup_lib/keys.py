@@ -163,6 +163,14 @@ class Keys:
         """Return the identity of a text for embeddings."""
         return self.digest("text", embedding_text(text))
 
+    def segment_digest(self, segment: str) -> str:
+        """Return the identity of a user segment, which the tenant in the key makes one's own."""
+        return self.digest("user_segment", segment)
+
+    def chunk_digest(self, chunk_id: str) -> str:
+        """Return the identity of a chunk of a tenant's documents."""
+        return self.digest("chunk", chunk_id)
+
     def identity(self, request: Request) -> Identity:
         """Return the digests of a request.
 

@@ -181,9 +181,10 @@ CHUNKS = Table(
     (
         _TENANT,
         Column("chunk_id", STR, "id under which requests name it"),
+        Column("chunk_digest", STR, "identity of the id, in keys", "hex"),
         Column("document", STR, "the document it is cut from"),
         Column("text", STR, "its text, redacted"),
-        Column("text_digest", STR, "identity of the text, whose vector is used", "hex"),
+        Column("text_digest", STR, "identity of that text, whose vector is used", "hex"),
     ),
     ("tenant", "chunk_id"),
 )
@@ -275,6 +276,7 @@ PLAN = Table(
         ),
         Column("chunk_ids", STRS, "chunks to store, best first; null but in `retrieval`"),
         Column("source_digest", STR, "digest of the content it was made from", "hex"),
+        Column("vector", VECTOR, "vector to store where it is no single text's; null elsewhere"),
     ),
     ("layer", "rank", "item_id"),
 )
@@ -355,7 +357,7 @@ HITS = Table(
         Column("warm_ttft_ms", REAL, "first token, warm", "ms"),
         Column("cold_ttft_ms", REAL, "first token of the same request under a fresh salt", "ms"),
     ),
-    ("layer", "target", "ts", "request_id"),
+    ("layer", "tier", "target", "ts", "request_id"),
 )
 
 TABLES: dict[str, Table] = {

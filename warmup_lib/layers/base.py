@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
@@ -54,6 +55,7 @@ class PlanItem:
     tier: str | None = None
     chunk_ids: Sequence[str] | None = None
     source_digest: str | None = None
+    vector: Sequence[float] | None = None
 
     @staticmethod
     def rows(table: pa.Table) -> list[PlanItem]:
@@ -123,6 +125,8 @@ class Lookup:
     prompt: str
     system_prompt: str | None
     tools: str | None
+    user_segment: str | None = None
+    chunk_ids: Sequence[str] | None = None
     vector: Vector | None = None
 
 
@@ -131,7 +135,8 @@ class Match:
     """What an application would find for one request in one layer.
 
     A hit says that an entry serves the request, whoever wrote it; `item_id` says which plan item
-    it is, and is None for an entry that no plan wrote.
+    it is, and is None for an entry that no plan wrote. A request that asks nothing of the layer,
+    such as one without a system prompt of a layer of system prompts, is not `asked`: no miss.
     """
 
     request_id: str
@@ -143,6 +148,7 @@ class Match:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     ttft_ms: float | None = None
+    asked: bool = True
 
 
 class Vectors(Protocol):
@@ -205,6 +211,8 @@ class Layer(Protocol):
         needs: Layers that must be resident on a target before this one begins there.
         proof_warms: On a host: whether looking makes an item warm, so that only the first look
             after warming proves anything.
+        tiers: The kinds of items it has besides its main one, and whether they serve equal
+            requests only, or similar ones too.
     """
 
     name: str
@@ -212,6 +220,7 @@ class Layer(Protocol):
     match: Literal["exact", "semantic"]
     needs: tuple[str, ...] = ()
     proof_warms: bool = True
+    tiers: Mapping[str, Literal["exact", "semantic"]] = MappingProxyType({})
 
     def inputs(self, config: Config) -> Mapping[str, str]:  # noqa: ARG002
         """Return digests, by name, of what candidates are made from besides the lake."""
@@ -282,6 +291,33 @@ class Layer(Protocol):
             TargetUnavailable: The target does not answer.
         """
 
+    async def find_tier(
+        self,
+        tier: str,
+        lookups: Sequence[Lookup],
+        target: Target,
+        context: Context,
+    ) -> list[Match]:
+        """Return the same for one of `tiers`.
+
+        Raises:
+            TargetUnavailable: The target does not answer.
+        """
+        raise NotImplementedError(f"layer {self.name} has no tier {tier}")
+
+    async def audit(
+        self,
+        items: Sequence[PlanItem],  # noqa: ARG002
+        target: Target,  # noqa: ARG002
+        context: Context,  # noqa: ARG002
+    ) -> Mapping[str, int]:
+        """Return counts of what a closer look at the entries of a plan showed; most have none.
+
+        Raises:
+            TargetUnavailable: The target does not answer.
+        """
+        return {}
+
 
 @dataclass(frozen=True)
 class Demand:
@@ -296,11 +332,13 @@ class Demand:
         dimension: Length of its vectors.
         lengths: One row a model, revision and length bucket: `model`, `model_revision`, `tokens`
             (longest prompt of the bucket), `requests`, `heat_micro`.
-        segments: One row a tenant, segment and text: `tenant`, `user_segment`, `text_digest`,
+        segments: One row a tenant, segment and text: `tenant`, `user_segment`, `segment_digest`
+            (identity of the segment in keys), `text_digest`, `heat_micro`.
+        members: One row a tenant, cluster and text of the day: `tenant`, `cluster_id`, `medoid`
+            (text_digest of the cluster's most typical text), `text_digest`, `similarity`,
             `heat_micro`.
-        members: One row a tenant, cluster and text of the day: `tenant`, `cluster_id`,
-            `text_digest`, `similarity`, `heat_micro`.
         chunks: The documents' chunks in force: the columns of the `chunks` table.
+        vectors: Embeddings under that encoder, of texts and of chunks.
     """
 
     day: str
@@ -312,6 +350,7 @@ class Demand:
     segments: pa.Table | None = None
     members: pa.Table | None = None
     chunks: pa.Table | None = None
+    vectors: Vectors | None = None
 
 
 def item_id(
