@@ -117,7 +117,7 @@ def test_down_leaves_no_process_and_may_be_repeated(
     assert stack.down(home) == [pid]
     assert stack.down(home) == []
     assert not psutil.pid_exists(pid)
-    assert stack.status(home) == StackState()
+    assert stack.status(home).services == {}
 
 
 def test_a_killed_redis_is_started_again(home: Path, up: Callable[..., StackState]) -> None:

@@ -4,7 +4,7 @@ Nothing here is for production: the servers listen on loopback only, keep nothin
 sized for one small machine. Why these binaries, under which licences: docs/adr/0003.
 """
 
-from warmup_lib.stack.lifecycle import down, status, up
+from warmup_lib.stack.lifecycle import adapter_folders, down, status, up
 from warmup_lib.stack.state import Service, StackState
 
-__all__ = ["Service", "StackState", "down", "status", "up"]
+__all__ = ["Service", "StackState", "adapter_folders", "down", "status", "up"]

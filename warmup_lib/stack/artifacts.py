@@ -1,4 +1,4 @@
-"""Fetches and builds, once, what the embedded stack runs: binaries, environment, model.
+"""Fetches and builds, once, what the embedded stack runs: binaries, environment, model, adapters.
 
 Each piece lies in a folder of its own with a marker that holds the digest of what it was made from.
 The marker is written last, so a piece that was interrupted, or whose pins have changed, is redone.
@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warmup_lib.errors import HostUnavailable, StoreUnavailable
+from warmup_lib.stack.adapters import compose_adapters
 from warmup_lib.stack.process import last_words
 from warmup_lib.stack.state import Progress, exclusive
 
 _HERE = Path(__file__).parent
 _MARKER = ".made-from"
+_ADAPTERS = "adapters"
 _CPU_TORCH = (
     "the CPU build of torch that host.lock names is needed; where pip's usual index lacks it, name "
     "PyTorch's CPU index in PIP_EXTRA_INDEX_URL"
@@ -158,7 +160,7 @@ def redis_files(shop: Workshop) -> RedisFiles:
 
 
 def host_files(shop: Workshop) -> HostFiles:
-    """Return vLLM's Python and the model, installed and built at first use.
+    """Return vLLM's Python and the model, installed and built, with its adapters, at first use.
 
     Raises:
         HostUnavailable: This machine can't run it, or a part could not be had.
@@ -181,9 +183,21 @@ def host_files(shop: Workshop) -> HostFiles:
             "converting SmolLM2-135M for vLLM (93 MB to fetch)",
             lambda folder: _build_model(shop, python, folder),
         )
+        shop.piece(
+            _ADAPTERS,
+            recipe + _text("adapters.py"),
+            "composing the adapters of the sample log",
+            lambda folder: compose_adapters(model, folder),
+        )
     except SetupFailed as error:
         raise HostUnavailable("vllm", f"its set-up failed: {error}") from None
     return HostFiles(python, model, made=max(_made(environment), _made(model)))
+
+
+def adapters_in(folder: Path) -> dict[str, Path]:
+    """Return the composed adapters by name; none where no model host was set up."""
+    found = sorted((folder / _ADAPTERS).glob("*/adapter_config.json"))
+    return {config.parent.name: config.parent for config in found}
 
 
 def host_gap(cpuinfo: Path = Path("/proc/cpuinfo")) -> str | None:

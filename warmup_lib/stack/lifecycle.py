@@ -7,7 +7,7 @@ from pathlib import Path
 
 from warmup_lib.errors import HostUnavailable, StoreUnavailable, TargetUnavailable
 from warmup_lib.stack import process, servers
-from warmup_lib.stack.artifacts import host_files, redis_files, workshop
+from warmup_lib.stack.artifacts import adapters_in, host_files, redis_files, workshop
 from warmup_lib.stack.process import Launch
 from warmup_lib.stack.state import (
     Progress,
@@ -52,7 +52,7 @@ def up(
     home = home.resolve()
     parts = (artifacts or home).resolve()
     with exclusive(home / "up.lock", progress):
-        stack = _Stack(home, read_state(home), progress)
+        stack = _Stack(home, read_state(home).model_copy(update={"artifacts": parts}), progress)
         with workshop(parts, process.log_file(home, "setup"), progress) as shop:
             redis = redis_files(shop)
         stack.ensure([servers.redis_launch(redis)])
@@ -72,6 +72,12 @@ def status(home: Path) -> StackState:
     return _running(home, read_state(home))
 
 
+def adapter_folders(home: Path) -> dict[str, Path]:
+    """Return the folders of the composed adapters by name; none before a first `up` with a host."""
+    home = home.resolve()
+    return adapters_in(read_state(home).artifacts or home)
+
+
 def down(home: Path) -> list[int]:
     """Stop everything the stack started and return the pids that were stopped, ascending.
 
@@ -82,12 +88,13 @@ def down(home: Path) -> list[int]:
     if not (home / "run").is_dir():
         return []
     with exclusive(home / "up.lock", lambda _line: None):
-        recorded = read_state(home).services
+        state = read_state(home)
+        recorded = state.services
         stopped = []
         for folder in (home / "run").iterdir():
             service = recorded.get(folder.name)
             stopped += process.stop(home, folder.name, service.pid if service else None)
-        write_state(home, StackState())
+        write_state(home, StackState(artifacts=state.artifacts))
     return sorted(stopped)
 
 
@@ -99,6 +106,7 @@ def _running(home: Path, state: StackState) -> StackState:
         redis=state.redis if state.redis and alive(state.redis) else None,
         hosts=[host for host in state.hosts if alive(host)],
         skipped=state.skipped,
+        artifacts=state.artifacts,
     )
 
 

@@ -44,13 +44,21 @@ class Service(BaseModel):
 
 
 class StackState(BaseModel):
-    """What runs, and in whole sentences what does not and why."""
+    """What runs, and in whole sentences what does not and why.
+
+    Attributes:
+        redis: The Redis.
+        hosts: The model hosts.
+        skipped: What does not run, and why.
+        artifacts: Folder of the programs, the model and its adapters; None: the home itself.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     redis: Service | None = None
     hosts: list[Service] = []
     skipped: list[str] = []
+    artifacts: Path | None = None
 
     @property
     def services(self) -> dict[str, Service]:
