@@ -22,7 +22,7 @@ from warmup_lib.stage import Progress, StageReport, silent
 _INGEST_WAIT_S = 3600.0
 """How long an ingest waits for another one to end."""
 
-DAY_STAGES = ("distil", "embed", "forecast", "cluster")
+DAY_STAGES = ("distil", "documents", "embed", "forecast", "cluster")
 """The stages between `ingest` and `plan`; each replaces the partition of one day."""
 
 
@@ -78,7 +78,8 @@ def build_day(config: Config, day: str, progress: Progress = silent) -> list[Sta
     """Run the stages up to the plan: distil and embed what is new or changed, then the day's own.
 
     A day of the history is distilled again only when its requests have changed since. Every day
-    is embedded again, which encodes only texts that this encoder has never seen.
+    is embedded again, which encodes only texts that this encoder has never seen. The documents
+    are read as they are now, for the day itself.
 
     Raises:
         InputDataError: The lake has no requests of `day`.
@@ -89,7 +90,7 @@ def build_day(config: Config, day: str, progress: Progress = silent) -> list[Sta
         raise InputDataError(
             f"no requests up to {day} in {config.lake}: `warmup ingest` them first"
         )
-    reports = []
+    reports = [day_stage("documents", config, day, progress)]
     for past in history:
         if is_stale(lake, past):
             reports.append(day_stage("distil", config, past, progress))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from warmup_lib.config import Config
@@ -15,6 +16,7 @@ from warmup_lib.embed.stage import run
 from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import ConfigError, InputDataError
 from warmup_lib.lake import Lake
+from warmup_lib.tables import CHUNKS
 
 ONE, TWO, THREE = "2026-03-12", "2026-03-13", "2026-03-14"
 Store = Callable[..., Lake]
@@ -155,3 +157,27 @@ def test_a_broken_encoder_is_refused_before_anything_is_stored(
 def test_a_day_that_was_not_distilled_is_refused(tmp_path: Path, config: Config) -> None:
     with pytest.raises(InputDataError, match="run `distil`"):
         run(Lake(str(tmp_path)), THREE, config)
+
+
+def test_chunks_of_the_day_are_embedded_with_its_prompts_and_a_changed_one_alone_again(
+    tmp_path: Path, config: Config, store_prompts: Store, text_digest: Callable[[str], str]
+) -> None:
+    def store_chunks(day: str, *texts: str) -> None:
+        rows = [
+            {"tenant": "acme", "chunk_id": t, "chunk_digest": t, "document": "d"}
+            | {"text": t, "text_digest": text_digest(t)}
+            for t in texts
+        ]
+        lake.replace("chunks", {"day": day}, pa.Table.from_pylist(rows, CHUNKS.schema))
+
+    lake = store_prompts(tmp_path, ONE, "lost card", "refund")
+    store_chunks(ONE, "lost card", "my card", "weather")
+    first = run(lake, ONE, config).facts
+    assert (counts(first), first["chunk_texts"]) == ((4, 4, 0, 0), 3)
+    store_prompts(tmp_path, TWO, "lost card", "refund")
+    store_chunks(TWO, "lost card", "my refund", "weather")
+    second = run(lake, TWO, config).facts
+    assert (counts(second), second["chunk_texts"]) == ((4, 1, 3, 0), 3)
+    assert text_digest("my refund") in LakeVectors(lake, second["encoder"]).get(
+        [text_digest("my refund")]
+    )

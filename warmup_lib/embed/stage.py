@@ -1,4 +1,4 @@
-"""The stage that gives every distinct text of a day its vector: prompts -> vectors."""
+"""The stage that gives every distinct text of a day its vector: prompts, chunks -> vectors."""
 
 from __future__ import annotations
 
@@ -18,24 +18,34 @@ from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import VECTORS
 
 _PART = 65_536
-_DISTINCT = """
-SELECT COUNT(DISTINCT text_digest) AS texts FROM prompts WHERE day = CAST($day AS DATE)
+_TEXTS = """
+texts AS (
+    SELECT text_digest, text, false AS chunk FROM prompts WHERE day = CAST($day AS DATE)
+    UNION ALL
+    SELECT text_digest, text, true AS chunk FROM chunks WHERE day = CAST($day AS DATE)
+)"""
+_DISTINCT = f"""
+WITH {_TEXTS}
+SELECT
+    COUNT(DISTINCT text_digest) AS texts,
+    COUNT(DISTINCT text_digest) FILTER (WHERE chunk) AS chunks
+FROM texts
 """
-_NEW = """
-WITH known AS (
+_NEW = f"""
+WITH {_TEXTS},
+known AS (
     SELECT text_digest FROM vectors WHERE encoder = $encoder
 )
 SELECT text_digest, MIN(text) AS text
-FROM prompts
+FROM texts
 ANTI JOIN known USING (text_digest)
-WHERE day = CAST($day AS DATE)
 GROUP BY text_digest
 ORDER BY text_digest
 """
 
 
 def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
-    """Add to `vectors` what texts of `day` have none yet under the configured encoder.
+    """Add to `vectors` what texts and chunks of `day` have none yet under the configured encoder.
 
     A text is encoded once, ever: a vector stays where it was first stored, and rebuilding a day
     adds only what is new. Parts are stored as they are made, so a run that was killed goes on
@@ -49,7 +59,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
     if lake.manifest("prompts", {"day": day}) is None:
         raise InputDataError(f"no prompts for {day}: run `distil` for it first")
     encoder = open_encoder(config)
-    texts, new = _new_texts(lake, day, encoder.fingerprint)
+    texts, chunks, new = _new_texts(lake, day, encoder.fingerprint)
     encoding = time.perf_counter()
     embedded, rows = _store(lake, day, config, encoder, new, progress)
     seconds = time.perf_counter() - encoding
@@ -66,6 +76,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         notes=notes if unreadable else (),
         facts={
             "texts": texts,
+            "chunk_texts": chunks,
             "embedded": embedded,
             "reused": texts - new.num_rows,
             "unreadable": unreadable,
@@ -77,14 +88,15 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
     )
 
 
-def _new_texts(lake: Lake, day: str, fingerprint: str) -> tuple[int, pa.Table]:
+def _new_texts(lake: Lake, day: str, fingerprint: str) -> tuple[int, int, pa.Table]:
+    """Return the distinct texts of the day, those of them that are chunks, and what is new."""
     connection = lake.sql()
     try:
-        texts = connection.sql(_DISTINCT, params={"day": day}).to_arrow_table()["texts"][0]
+        [counted] = connection.sql(_DISTINCT, params={"day": day}).to_arrow_table().to_pylist()
         new = connection.sql(_NEW, params={"day": day, "encoder": fingerprint}).to_arrow_table()
     finally:
         connection.close()
-    return int(texts.as_py()), new
+    return int(counted["texts"]), int(counted["chunks"]), new
 
 
 def _store(
