@@ -36,6 +36,8 @@ def receipt(item: int, at: int = 0, *, target: str = "a", layer: str = "embeddin
         1.0,
         60,
         None,
+        1,
+        None,
         when,  # type: ignore[arg-type]
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warmup_lib.targets.metrics import CacheSize, cache_size, epoch
+from warmup_lib.targets.metrics import CacheSize, Load, cache_size, epoch, load
 
 CREATED = (
     'vllm:prefix_cache_hits_created{engine="0",model_name="m"} 1.7959748662726421e+09\n'
@@ -42,3 +42,23 @@ def test_cache_size(labels: str, expected: tuple[int, int | None]) -> None:
 
 def test_no_cache_config() -> None:
     assert cache_size("sglang:token_usage 0.1\n") == CacheSize(16, None)
+
+
+def test_load_is_summed_over_engines() -> None:
+    lines = [
+        "# TYPE vllm:num_requests_waiting gauge",
+        'vllm:num_requests_waiting{engine="0",model_name="m"} 3.0',
+        'vllm:num_requests_waiting{engine="1",model_name="m"} 2.0',
+        'vllm:num_requests_waiting_by_reason{engine="0",reason="capacity"} 3.0',
+        'vllm:time_to_first_token_seconds_bucket{engine="0",le="0.1"} 9.0',
+        'vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 12.0',
+        'vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 1.5',
+        'vllm:time_to_first_token_seconds_count{engine="1",model_name="m"} 1.2e+1',
+        'vllm:time_to_first_token_seconds_sum{engine="1",model_name="m"} 2.25',
+    ]
+    assert load("\n".join(lines) + "\n") == Load(5, 24, 3.75)
+
+
+def test_a_page_without_a_queue_tells_no_load() -> None:
+    assert load(CREATED) is None
+    assert load("vllm:num_requests_waiting 1.0\n") == Load(1, 0, 0.0)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.apply.lock import LakeLock
 from warmup_lib.lake import Lake, Manifest
-from warmup_lib.layers.base import Status
+from warmup_lib.layers.base import Outcome, PlanItem, Status
 from warmup_lib.tables import RECEIPTS
 
 _LOCK_WAIT_S = 120.0
@@ -41,7 +41,41 @@ class Receipt:
     ms: float
     ttl_s: int | None
     error: str | None
+    issued: int
+    effective: Sequence[int] | None
     at: datetime
+
+
+def receipt(
+    item: PlanItem, outcome: Outcome, target: str, epoch: str, tries: int, at: datetime
+) -> Receipt:
+    """Return the receipt of one item on one target.
+
+    Args:
+        item: The item.
+        outcome: What became of it.
+        target: The target's name.
+        epoch: The target's epoch while it was warmed.
+        tries: How often the item's batch was tried.
+        at: When it was done.
+    """
+    return Receipt(
+        item_id=item.item_id,
+        layer=item.layer,
+        tenant=item.tenant,
+        target=target,
+        target_epoch=epoch,
+        status=outcome.status,
+        attempts=outcome.attempts + tries - 1,
+        bytes=outcome.bytes,
+        tokens=outcome.tokens,
+        ms=outcome.ms,
+        ttl_s=outcome.ttl_s,
+        error=outcome.error,
+        issued=outcome.issued,
+        effective=outcome.effective,
+        at=at,
+    )
 
 
 def latest(receipts: pa.Table) -> pa.Table:

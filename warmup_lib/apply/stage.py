@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
 
+from warmup_lib.apply import report
+from warmup_lib.apply.interference import Guard
 from warmup_lib.apply.opened import open_context, read_items
+from warmup_lib.apply.readiness import Readiness
 from warmup_lib.apply.receipts import Journal
-from warmup_lib.apply.worker import Done, Share, Worker
+from warmup_lib.apply.worker import Done, Run, Share, Worker
 from warmup_lib.config import Config
-from warmup_lib.errors import ConfigError, TargetUnavailable
+from warmup_lib.errors import ConfigError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, PlanItem
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.targets.base import Target
-from warmup_lib.targets.store import RedisStore
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from warmup_lib.targets.host import ModelHost
 
 
 async def run(
@@ -37,8 +37,9 @@ async def run(
 ) -> StageReport:
     """Warm a plan; replaces its `receipts`.
 
-    Without `resume` everything is warmed again, which also renews its lifetime. A target that
-    goes down is given up (fact `unavailable`) and the others go on.
+    Without `resume` everything is warmed again, which also renews its lifetime. A target that is
+    not up yet is waited for; one that goes down is given up (fact `unavailable`), and the others
+    go on. What is not warm at the end of the warm-up window is missing (`window_over`).
 
     Args:
         lake: The lake.
@@ -96,37 +97,39 @@ async def warm(
     """
     begun = time.perf_counter()
     since = datetime.now(UTC)
+    settings = context.config.apply
+    window_s = settings.window.total_seconds()
+    readiness = Readiness(targets, min(settings.ready_timeout.total_seconds(), window_s))
     journal = Journal(lake, context.plan_id)
     receipts = journal.read() if resume else None
     shares = {target.name: _shares(items, layers, target) for target in targets}
-    workers = [
-        Worker(lake, target, shares[target.name], context, journal, progress)
-        for target in targets
-        if shares[target.name]
-    ]
-    ended = await asyncio.gather(*[w.run(receipts) for w in workers], return_exceptions=True)
+    ends = time.monotonic() + window_s
+    shared = Run(lake, context, journal, readiness, ends, progress)
+    workers = [Worker(shared, t, shares[t.name]) for t in targets if shares[t.name]]
+    guards = _guards(targets, context, ends)
+    async with AsyncExitStack() as held:
+        for guard in guards.values():
+            await held.enter_async_context(guard)
+        ended = await asyncio.gather(*[w.run(receipts) for w in workers], return_exceptions=True)
     manifest = await journal.compact()
-    for end in ended:
-        if isinstance(end, BaseException):
-            raise end
-    done = [end for end in ended if isinstance(end, Done)]
-    for one in done:
-        if one.superseded is not None:
-            raise one.superseded
+    done = _checked(ended)
     homeless = sorted({i.layer for i in items} - {la.name for s in shares.values() for la, _ in s})
-    down = {d.target: d.unavailable for d in done if d.unavailable}
-    down |= {target: reason for d in done for target, reason in d.lacked.items()}
+    down = {d.target for d in done if d.unavailable}
+    all_costs = [cost for d in done for cost in d.costs.values()]
     facts = {
         "plan_id": context.plan_id,
-        "completion": completion(
-            shares, journal.read(), since, {d.target for d in done if d.unavailable}
-        ),
+        "completion": report.completion(shares, journal.read(), since, down),
         "receipts": journal.path,
         "seconds": round(time.perf_counter() - begun, 3),
-        "bytes": sum(d.bytes for d in done),
-        "warmed": sum(d.warmed for d in done),
+        "bytes": sum(cost.written for cost in all_costs),
+        "warmed": sum(cost.items for cost in all_costs),
         "kept": sum(d.kept for d in done),
-        "unavailable": [{"target": t, "reason": r} for t, r in sorted(down.items())],
+        "layers": report.costs(done, shares),
+        "readiness": readiness.facts(),
+        "interference": {name: guard.facts() for name, guard in guards.items()},
+        "unavailable": report.unavailable(done),
+        "not_ready": report.not_ready(done),
+        "window_over": [d.target for d in done if d.window_over],
         "skipped_layers": homeless,
     }
     return StageReport(
@@ -134,41 +137,33 @@ async def warm(
         rows_in=sum(len(part) for share in shares.values() for _, part in share),
         rows_out=manifest.rows,
         seconds=time.perf_counter() - begun,
-        notes=(*_notes(done, homeless), *await _without_search(targets, shares)),
+        notes=(
+            *readiness.notes(),
+            *report.notes(done, homeless),
+            *await report.without_search(targets, shares),
+        ),
         facts=facts,
     )
 
 
-def completion(
-    shares: dict[str, list[Share]], receipts: pa.Table, since: datetime, down: set[str]
-) -> dict[str, Any]:
-    """Return planned and done items by layer and target.
+def _checked(ended: Sequence[Done | BaseException]) -> list[Done]:
+    """Return what the workers did, or raise what stopped one of them for good."""
+    for end in ended:
+        if isinstance(end, BaseException):
+            raise end
+    done = [end for end in ended if isinstance(end, Done)]
+    for one in done:
+        if one.superseded is not None:
+            raise one.superseded
+    return done
 
-    Args:
-        shares: Each target's layers and items.
-        receipts: The last receipt of each item and target.
-        since: When this run began. What an older receipt tells, it looked at: `already`.
-        down: Targets that did not answer; of their older receipts it knows nothing: `missing`.
-    """
-    status: dict[tuple[str, str], str] = {}
-    for row in receipts.select(["item_id", "target", "status", "at"]).to_pylist():
-        told = row["status"]
-        if row["at"] < since:
-            found = row["target"] not in down and told in ("warmed", "already")
-            told = "already" if found else "missing"
-        status[row["item_id"], row["target"]] = told
-    table: dict[str, Any] = {}
-    for target, parts in shares.items():
-        for layer, items in parts:
-            states = [status.get((item.item_id, target), "missing") for item in items]
-            counts = {"planned": len(items), "done": states.count("warmed")}
-            counts |= {s: states.count(s) for s in ("already", "failed", "skipped", "missing")}
-            warm = counts["done"] + counts["already"]
-            table.setdefault(layer.name, {})[target] = {
-                **counts,
-                "completion": warm / len(items),
-            }
-    return table
+
+def _guards(targets: Sequence[Target], context: Context, ends: float) -> dict[str, Guard]:
+    """Return a guard for each model host, those included that only generate answers."""
+    if not context.config.apply.interference.enabled:
+        return {}
+    hosts = [target for target in (*targets, *context.hosts) if isinstance(target, ModelHost)]
+    return {host.name: Guard(host, context.config.apply, ends) for host in hosts}
 
 
 def _shares(items: Sequence[PlanItem], layers: Sequence[Layer], target: Target) -> list[Share]:
@@ -179,40 +174,3 @@ def _shares(items: Sequence[PlanItem], layers: Sequence[Layer], target: Target) 
         if ours and layer.target_kind == target.kind:
             shares.append((layer, sorted(ours, key=lambda item: item.rank)))
     return shares
-
-
-async def _without_search(
-    targets: Sequence[Target], shares: dict[str, list[Share]]
-) -> tuple[str, ...]:
-    """Say where a layer that serves similar questions can serve equal ones only."""
-    notes = []
-    for target in targets:
-        semantic = [layer.name for layer, _ in shares[target.name] if layer.match == "semantic"]
-        if not (semantic and isinstance(target, RedisStore)):
-            continue
-        try:
-            if not await target.has_search():
-                notes.append(
-                    f"target '{target.name}' has no search module: {', '.join(semantic)} serve "
-                    "equal questions there and no similar ones, so fewer hits than planned"
-                )
-        except TargetUnavailable:
-            continue  # it is among those given up
-    return tuple(notes)
-
-
-def _notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
-    notes = [
-        f"target '{d.target}' was given up: {d.unavailable}; its receipts are kept, "
-        "`warmup apply --resume` goes on from there"
-        for d in done
-        if d.unavailable
-    ]
-    notes += [
-        f"some items of target '{d.target}' need target '{target}', which does not answer: "
-        f"{reason}; `warmup apply --resume` tries them again"
-        for d in done
-        for target, reason in d.lacked.items()
-    ]
-    notes += [f"layer {layer} was left out: no target can take it" for layer in homeless]
-    return tuple(notes)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -11,9 +13,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import tenacity
 
+from warmup_lib.apply.costs import Cost, measured
 from warmup_lib.apply.generation import Generation
+from warmup_lib.apply.interference import WindowOver
 from warmup_lib.apply.lock import LakeLock, Locked
-from warmup_lib.apply.receipts import Journal, Receipt
+from warmup_lib.apply.order import Order
+from warmup_lib.apply.readiness import Readiness
+from warmup_lib.apply.receipts import Journal, Receipt, receipt
 from warmup_lib.apply.resume import remaining, vouched
 from warmup_lib.config import ApplyConfig
 from warmup_lib.errors import Superseded, TargetUnavailable
@@ -40,72 +46,87 @@ class Done:
 
     Attributes:
         target: The target's name.
-        warmed: Items warmed by this run.
-        bytes: Bytes written by this run.
+        costs: What each layer that began took.
         kept: Items that a resume found warm and left alone.
         unavailable: Why the target was given up; None: it was not.
         superseded: The newer plan's claim that stopped this run; None: nothing did.
         lacked: Other targets that some items needed and that did not answer, with the reason.
+        not_ready: Layers that others need and that are not resident as planned, with the reason.
+        skipped: Items that the target can't have, by layer and reason.
+        window_over: The warm-up window ended before everything was tried.
     """
 
     target: str
-    warmed: int = 0
-    bytes: int = 0
+    costs: dict[str, Cost] = field(default_factory=dict)
     kept: int = 0
     unavailable: str | None = None
     superseded: Superseded | None = None
     lacked: dict[str, str] = field(default_factory=dict)
+    not_ready: dict[str, str] = field(default_factory=dict)
+    skipped: dict[tuple[str, str], int] = field(default_factory=dict)
+    window_over: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the workers of one apply share.
+
+    Attributes:
+        lake: The lake, for the locks.
+        context: What the layers need.
+        journal: Where receipts go.
+        readiness: Whom to ask whether a target is up.
+        ends: End of the warm-up window, by `time.monotonic`.
+        progress: Told after each batch.
+    """
+
+    lake: Lake
+    context: Context
+    journal: Journal
+    readiness: Readiness
+    ends: float
+    progress: Progress
 
 
 class Worker:
     """Warms one target.
 
     Args:
-        lake: The lake, for the lock.
+        run: What it shares with the others.
         target: The target.
         shares: Its layers in order, each with its items in order.
-        context: What the layers need.
-        journal: Where receipts go.
-        progress: Told after each batch.
     """
 
-    def __init__(
-        self,
-        lake: Lake,
-        target: Target,
-        shares: Sequence[Share],
-        context: Context,
-        journal: Journal,
-        progress: Progress,
-    ) -> None:
-        self._lake = lake
+    def __init__(self, run: Run, target: Target, shares: Sequence[Share]) -> None:
+        self._run = run
         self._target = target
         self._shares = shares
-        self._context = context
-        self._journal = journal
-        self._progress = progress
-        self._config: ApplyConfig = context.config.apply
-        self._generation = Generation(lake, target, context.plan_id)
+        self._context = run.context
+        self._config: ApplyConfig = run.context.config.apply
+        self._generation = Generation(run.lake, target, run.context.plan_id)
+        self._order = Order([layer for layer, _ in shares])
+        self._cost = Cost()
         self._epoch = ""
         self._epochs: set[str] = set()
         self._stop: Exception | None = None
-        self._seen = 0
+        self._recorded: set[str] = set()
         self._done = Done(target.name)
 
     async def run(self, receipts: pa.Table | None) -> Done:
         """Warm what is left and return what was done.
 
-        A target that can't be used is given up with the reason in the result, so that the others
-        go on; its remaining items get no receipt.
+        A target that can't be used is given up with the reason in the result and in the receipts
+        of the items that it did not get, so that the others go on.
 
         Args:
             receipts: The last receipts, to resume from; None: everything is done again.
         """
         try:
-            async with LakeLock(self._lake, f"target-{self._target.name}"):
-                await self._warm_all(receipts)
-        except TargetUnavailable as error:
-            self._done.unavailable = error.reason
+            async with LakeLock(self._run.lake, f"target-{self._target.name}"):
+                try:
+                    await self._warm_all(receipts)
+                except TargetUnavailable as error:
+                    await self._give_up(error.reason)
         except Locked as error:
             self._done.unavailable = str(error)
         except Superseded as error:
@@ -113,18 +134,50 @@ class Worker:
         return self._done
 
     async def _warm_all(self, receipts: pa.Table | None) -> None:
+        await self._run.readiness.ready(self._target.name)
         self._epoch = await self._retried(self._target.epoch)
         await self._retried(self._generation.claim)
         if receipts is None:
-            await self._journal.forget(self._target.name, [layer.name for layer, _ in self._shares])
-        for layer, items in self._shares:
-            left = items if receipts is None else await self._left(layer, items, receipts)
-            await self._layer(layer, left)
+            layers = [layer.name for layer, _ in self._shares]
+            await self._run.journal.forget(self._target.name, layers)
+        try:
+            for layer, items in self._shares:
+                async with measured(self._target) as self._cost:
+                    self._done.costs[layer.name] = self._cost
+                    mine = await self._layer(layer, items, receipts)
+                if self._order.is_needed(layer):
+                    await self._prove(layer, mine)
+        except WindowOver:
+            self._done.window_over = True
         if self._epochs - {await self._retried(self._target.epoch)}:
             raise TargetUnavailable(
                 self._target.name,
                 "it was restarted while it was being warmed; --resume warms what it lost",
             )
+
+    async def _layer(
+        self, layer: Layer, items: Sequence[PlanItem], receipts: pa.Table | None
+    ) -> Sequence[PlanItem]:
+        """Warm a layer; return which of its items this target can have."""
+        arranged = await self._retried(partial(layer.arrange, items, self._target, self._context))
+        await self._settle(layer, items, arranged.skipped)
+        left = arranged.items
+        if receipts is not None:
+            left = await self._left(layer, left, receipts)
+        blocked = self._order.blocked(layer, left)
+        await self._settle(layer, left, blocked)
+        without = {outcome.item_id for outcome in blocked}
+        await self._batches(layer, [item for item in left if item.item_id not in without])
+        return arranged.items
+
+    async def _settle(
+        self, layer: Layer, items: Sequence[PlanItem], outcomes: Sequence[Outcome]
+    ) -> None:
+        """Leave receipts of items about which all is known without asking the target."""
+        by_id = {item.item_id: item for item in items}
+        told = [by_id[outcome.item_id] for outcome in outcomes]
+        if told:
+            await self._record(layer, told, outcomes, self._epoch, 1)
 
     async def _left(
         self, layer: Layer, items: Sequence[PlanItem], receipts: pa.Table
@@ -133,11 +186,20 @@ class Worker:
         left = await self._retried(
             partial(remaining, layer, items, done, self._target, self._context)
         )
-        self._done.kept += len(items) - len(left)
-        self._seen += len(items) - len(left)
+        open_ids = {item.item_id for item in left}
+        kept = [item.item_id for item in items if item.item_id not in open_ids]
+        self._order.warm(kept)
+        self._done.kept += len(kept)
+        self._recorded.update(kept)
         return left
 
-    async def _layer(self, layer: Layer, items: Sequence[PlanItem]) -> None:
+    async def _prove(self, layer: Layer, items: Sequence[PlanItem]) -> None:
+        """Look whether what later layers need is resident."""
+        look = partial(self._order.prove, layer, items, self._target, self._context)
+        if reason := await self._retried(look):
+            self._done.not_ready[layer.name] = reason
+
+    async def _batches(self, layer: Layer, items: Sequence[PlanItem]) -> None:
         # A Redis takes a batch in milliseconds; a host works seconds on one item.
         size = self._config.batch if layer.target_kind == "redis" else 1
         batches = (items[i : i + size] for i in range(0, len(items), size))
@@ -152,6 +214,8 @@ class Worker:
             if self._stop is not None:
                 return
             try:
+                if time.monotonic() >= self._run.ends:
+                    raise WindowOver
                 await self._batch(layer, batch)
             except Exception as error:
                 self._stop = self._stop or error  # raised again once nothing is in flight
@@ -175,21 +239,25 @@ class Worker:
             return
         await self._record(layer, batch, outcomes, epoch, tries)
         self._epochs.add(epoch)
-        self._done.warmed += sum(o.status == "warmed" for o in outcomes)
-        self._done.bytes += sum(o.bytes for o in outcomes)
 
     async def _failed(
         self, layer: Layer, batch: Sequence[PlanItem], error: TargetUnavailable, tries: int
     ) -> None:
         """Leave receipts of a batch that could not be warmed.
 
-        Where another target is down, such as the host that generates answers for a Redis, most
-        of the batch can do without it: item by item, only those that need it fail.
+        Another target may be what is down, such as the host that generates answers for a Redis.
+        One that is not ready yet is waited for. Else most of the batch can do without it: item by
+        item, only those that need it fail.
 
         Raises:
             TargetUnavailable: It is this worker's own target that is down.
         """
         ours = error.target == self._target.name
+        if not ours and self._run.readiness.pending(error.target):
+            with suppress(TargetUnavailable):
+                await self._run.readiness.ready(error.target)
+            await self._batch(layer, batch)
+            return
         if not ours:
             self._done.lacked[error.target] = error.reason
             if len(batch) > 1:
@@ -202,6 +270,20 @@ class Worker:
         if ours:
             raise error
 
+    async def _give_up(self, reason: str) -> None:
+        """Leave the reason with each item that the target did not get and is not known to hold."""
+        self._done.unavailable = reason
+        rows = self._run.journal.read().select(["item_id", "target", "status"]).to_pylist()
+        held = {
+            row["item_id"]
+            for row in rows
+            if row["target"] == self._target.name and row["status"] in ("warmed", "already")
+        }
+        for layer, items in self._shares:
+            rest = [i for i in items if i.item_id not in self._recorded | held]
+            missed = [Outcome(i.item_id, "failed", attempts=0, error=reason) for i in rest]
+            await self._settle(layer, rest, missed)
+
     async def _record(
         self,
         layer: Layer,
@@ -210,28 +292,19 @@ class Worker:
         epoch: str,
         tries: int,
     ) -> None:
-        at = datetime.now(UTC)
-        await self._journal.record(
-            Receipt(
-                item_id=item.item_id,
-                layer=layer.name,
-                tenant=item.tenant,
-                target=self._target.name,
-                target_epoch=epoch,
-                status=outcome.status,
-                attempts=outcome.attempts + tries - 1,
-                bytes=outcome.bytes,
-                tokens=outcome.tokens,
-                ms=outcome.ms,
-                ttl_s=outcome.ttl_s,
-                error=outcome.error,
-                at=at,
-            )
-            for item, outcome in zip(batch, outcomes, strict=True)
-        )
-        self._seen += len(batch)
+        target, at = self._target.name, datetime.now(UTC)
+        rows: list[Receipt] = []
+        for item, outcome in zip(batch, outcomes, strict=True):
+            rows.append(receipt(item, outcome, target, epoch, tries, at))
+            if outcome.status == "skipped":
+                told = (layer.name, outcome.error or "it can't be had there")
+                self._done.skipped[told] = self._done.skipped.get(told, 0) + 1
+        await self._run.journal.record(rows)
+        self._order.take_in(outcomes)
+        self._cost.add(outcomes)
+        self._recorded.update(item.item_id for item in batch)
         total = sum(len(items) for _, items in self._shares)
-        self._progress(f"apply {self._target.name}", self._seen, total)
+        self._run.progress(f"apply {target}", len(self._recorded), total)
 
     async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
         tries = tenacity.AsyncRetrying(

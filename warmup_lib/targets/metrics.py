@@ -1,4 +1,4 @@
-"""What a model host's Prometheus page says about its process and its cache."""
+"""What a model host's Prometheus page says about its process, its cache and its load."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ _START = re.compile(r"^process_start_time_seconds(?:\{[^}]*\})?\s+(\S+)", re.MUL
 _CREATED = re.compile(r"^\S+_created(?:\{[^}]*\})?\s+([\d.eE+]+)", re.MULTILINE)
 _CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
+_LOAD = re.compile(
+    r"^vllm:(num_requests_waiting|time_to_first_token_seconds_count|time_to_first_token_seconds_sum)"
+    r"(?:\{[^}]*\})?\s+(\S+)",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,35 @@ class CacheSize:
 
     block: int
     tokens: int | None
+
+
+@dataclass(frozen=True)
+class Load:
+    """What all requests together ask of a host, its warm-up requests among them.
+
+    Attributes:
+        waiting: Requests in its queue now.
+        first_tokens: First tokens since it started.
+        first_token_s: Seconds that all of them took.
+    """
+
+    waiting: int
+    first_tokens: int
+    first_token_s: float
+
+
+def load(page: str) -> Load | None:
+    """Return the load, over all engines of the host; None: the page does not say."""
+    sums: dict[str, float] = {}
+    for name, value in _LOAD.findall(page):
+        sums[name] = sums.get(name, 0.0) + float(value)
+    if "num_requests_waiting" not in sums:
+        return None
+    return Load(
+        waiting=int(sums["num_requests_waiting"]),
+        first_tokens=int(sums.get("time_to_first_token_seconds_count", 0)),
+        first_token_s=sums.get("time_to_first_token_seconds_sum", 0.0),
+    )
 
 
 def epoch(page: str) -> str:
@@ -35,11 +69,21 @@ def epoch(page: str) -> str:
 
 def cache_size(page: str) -> CacheSize:
     """Return the size of the KV cache."""
-    found = _CACHE_CONFIG.search(page)
-    labels = dict(_LABEL.findall(found[1])) if found else {}
+    labels = _cache_config(page)
     number = {name: int(value) for name, value in labels.items() if value.isdigit()}
     block = number.get("block_size", DEFAULT_BLOCK)
     tokens = number.get("kv_cache_size_tokens")
     if tokens is None and "num_gpu_blocks" in number:
         tokens = number["num_gpu_blocks"] * block
     return CacheSize(block, tokens)
+
+
+def cache_dtype(page: str) -> str | None:
+    """Return the type in which keys and values are kept; None: the model's own, or not said."""
+    kind = _cache_config(page).get("cache_dtype")
+    return None if kind in (None, "auto") else kind
+
+
+def _cache_config(page: str) -> dict[str, str]:
+    found = _CACHE_CONFIG.search(page)
+    return dict(_LABEL.findall(found[1])) if found else {}

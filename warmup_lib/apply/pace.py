@@ -1,0 +1,204 @@
+"""How fast a host may be warmed beside its live traffic: decided from what was seen, without I/O.
+
+Requests in flight rise one by one while nobody suffers and are halved where somebody does (AIMD).
+Below one they become rests between requests. What live requests feel is judged against what they
+feel while warming pauses, which is why warming now and then pauses only to listen.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal
+
+from warmup_lib.config import InterferenceConfig
+
+ENOUGH = 3
+"""First tokens, or answers, that a judgement takes: single ones differ too much."""
+
+LEAST = 1 / 8
+"""The lowest pace: one request, then a rest of seven times as long."""
+
+_GROUPS = 5
+_SILENCE_S = 1.0
+_LISTEN_S = 3.0
+_STALE_S = 30.0
+_RISE_S = 2.0
+_LONGEST_RISE_S = 60.0
+_ANSWERS = 20
+
+Why = Literal["listening", "queue", "slow"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What went on at a host between two looks.
+
+    Attributes:
+        at: When the second look was taken, in seconds of a clock that never turns back.
+        ours: A warm-up request was in flight meanwhile.
+        waiting: Live requests in the queue at the second look.
+        first_tokens: Live requests that got their first token meanwhile.
+        first_token_s: Seconds that these waited for it, together.
+    """
+
+    at: float
+    ours: bool
+    waiting: int = 0
+    first_tokens: int = 0
+    first_token_s: float = 0.0
+
+
+@dataclass
+class _Group:
+    """First tokens seen so far."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def add(self, seen: Seen) -> None:
+        self.count += seen.first_tokens
+        self.seconds += seen.first_token_s
+
+    def taken(self) -> float | None:
+        """Return the mean and begin anew; None: there are none."""
+        mean = self.seconds / self.count if self.count else None
+        self.count, self.seconds = 0, 0.0
+        return mean
+
+
+class Pace:
+    """The pace at which one host is warmed.
+
+    Args:
+        config: The limits.
+        most: Most requests in flight.
+        blind: The host says nothing of its load: our own answers are judged in its place.
+        at: Now.
+
+    Attributes:
+        limit: Requests that may be in flight; below 1, the share of time that one may take.
+        paused: Why no request may be sent now; None: some may.
+        pauses: Pauses for the sake of live traffic; listening is none.
+        paused_s: Seconds of all pauses that ended, listening too.
+    """
+
+    def __init__(self, config: InterferenceConfig, most: int, *, blind: bool, at: float) -> None:
+        self._config = config
+        self._most = most
+        self._blind = blind
+        self.limit = 1.0
+        self.paused: Why | None = None if blind else "listening"
+        self.pauses = 0
+        self.paused_s = 0.0
+        self._since = at
+        self._busy, self._quiet = _Group(), _Group()
+        self._undisturbed: deque[float] = deque(maxlen=_GROUPS)
+        self._listened: float | None = None
+        self._clear = True
+        self._alone: deque[float] = deque(maxlen=_ANSWERS)
+        self._recent: deque[float] = deque(maxlen=ENOUGH)
+        self._steady_since = at
+        self._rise_s = _RISE_S
+
+    @property
+    def baseline_s(self) -> float | None:
+        """Live first-token time while nothing is warmed; None: nobody was heard."""
+        return statistics.median(self._undisturbed) if self._undisturbed else None
+
+    def answered(self, seconds: float, at: float) -> None:
+        """Take in how long one warm-up request took."""
+        self._recent.append(seconds)
+        if self._too_slow():
+            self._own_are_slow(at)
+        elif self.limit <= 1:
+            self._alone.append(seconds)
+
+    def look(self, seen: Seen) -> None:
+        """Take in what a look showed."""
+        undisturbed = not seen.ours and self._clear
+        self._clear = not seen.ours
+        if undisturbed:
+            self._quiet.add(seen)
+        elif seen.ours and self.paused is None:
+            self._busy.add(seen)
+        if self.paused is not None:
+            self._maybe_resume(seen)
+        elif seen.waiting > self._config.waiting:
+            self._slow_down(seen.at)
+            self._pause("queue", seen.at)
+        elif self._busy.count >= ENOUGH:
+            self._judge(seen.at)
+        else:
+            self._maybe_rise(seen.at)
+
+    # -- live requests ---------------------------------------------------------------------------
+
+    def _judge(self, at: float) -> None:
+        mean = self._busy.taken()
+        usual = self.baseline_s
+        old = self._listened is None or at - self._listened > _STALE_S
+        if mean is None or usual is None or old:
+            self._pause("listening", at)
+        elif mean > self._config.slowdown * usual:
+            self._slow_down(at)
+            self._pause("slow", at)
+        else:
+            self._maybe_rise(at)
+
+    def _maybe_resume(self, seen: Seen) -> None:
+        if seen.waiting > self._config.waiting:
+            return
+        waited = seen.at - self._since
+        heard = self._quiet.count >= ENOUGH
+        nobody = waited >= _SILENCE_S and not self._quiet.count and not self._blind
+        if self.paused == "queue" or heard or nobody or waited >= _LISTEN_S:
+            self._resume(seen.at)
+
+    def _resume(self, at: float) -> None:
+        if self.paused != "queue":
+            self._listened = at
+            if (mean := self._quiet.taken()) is not None:
+                self._undisturbed.append(mean)
+        self.paused_s += at - self._since
+        self.paused = None
+        self._busy.taken()
+        self._steady_since = at
+
+    def _pause(self, why: Why, at: float) -> None:
+        self.paused = why
+        self.pauses += why != "listening"
+        self._since = at
+        self._quiet.taken()
+
+    # -- how many in flight ----------------------------------------------------------------------
+
+    def _too_slow(self) -> bool:
+        """Say whether our last answers took longer than those that were alone."""
+        if len(self._recent) < ENOUGH or not self._alone:
+            return False
+        usual = statistics.median(self._alone)
+        return statistics.median(self._recent) > self._config.slowdown * usual
+
+    def _own_are_slow(self, at: float) -> None:
+        if self.limit > 1:
+            # More in flight only made each slower: the host was busy with one less.
+            self._change(self.limit - 1, at)
+            self._rise_s = min(2 * self._rise_s, _LONGEST_RISE_S)
+        elif self._blind and self.paused is None:
+            self._alone.extend(self._recent)  # or a host that stays slow would stop us for ever
+            self._slow_down(at)
+            self._pause("slow", at)
+
+    def _maybe_rise(self, at: float) -> None:
+        if at - self._steady_since >= self._rise_s and len(self._recent) == ENOUGH:
+            self._change(2 * self.limit if self.limit < 1 else self.limit + 1, at)
+
+    def _slow_down(self, at: float) -> None:
+        self._change(self.limit / 2, at)
+
+    def _change(self, limit: float, at: float) -> None:
+        self.limit = min(max(limit, LEAST), float(self._most))
+        self._recent.clear()
+        self._steady_since = at

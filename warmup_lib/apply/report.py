@@ -1,0 +1,127 @@
+"""What an apply tells its caller: completion, costs by layer, and sentences on what went amiss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from warmup_lib.apply.worker import Done, Share
+from warmup_lib.errors import TargetUnavailable
+from warmup_lib.targets.base import Target
+from warmup_lib.targets.store import RedisStore
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Shares = Mapping[str, Sequence[Share]]
+"""Each target's layers and items."""
+
+
+def completion(shares: Shares, receipts: pa.Table, since: datetime, down: set[str]) -> Any:
+    """Return planned and done items by layer and target.
+
+    Args:
+        shares: Each target's layers and items.
+        receipts: The last receipt of each item and target.
+        since: When this run began. What an older receipt tells, it looked at: `already`.
+        down: Targets that did not answer; of their older receipts it knows nothing: `missing`.
+    """
+    status: dict[tuple[str, str], str] = {}
+    for row in receipts.select(["item_id", "target", "status", "at"]).to_pylist():
+        told = row["status"]
+        if row["at"] < since:
+            found = row["target"] not in down and told in ("warmed", "already")
+            told = "already" if found else "missing"
+        status[row["item_id"], row["target"]] = told
+    table: dict[str, Any] = {}
+    for target, parts in shares.items():
+        for layer, items in parts:
+            states = [status.get((item.item_id, target), "missing") for item in items]
+            counts = {"planned": len(items), "done": states.count("warmed")}
+            counts |= {s: states.count(s) for s in ("already", "failed", "skipped", "missing")}
+            warm = counts["done"] + counts["already"]
+            table.setdefault(layer.name, {})[target] = {
+                **counts,
+                "completion": warm / len(items),
+            }
+    return table
+
+
+def costs(done: Sequence[Done], shares: Shares) -> dict[str, dict[str, Any]]:
+    """Return what each layer took on each target, layers in the order in which they were warmed."""
+    order = dict.fromkeys(layer.name for parts in shares.values() for layer, _ in parts)
+    found: dict[str, dict[str, Any]] = {}
+    for layer in order:
+        took = {d.target: d.costs[layer].facts() for d in done if layer in d.costs}
+        if took:
+            found[layer] = took
+    return found
+
+
+def unavailable(done: Sequence[Done]) -> list[dict[str, str]]:
+    """Return the targets that were given up or that others needed, each with its reason."""
+    down = {d.target: d.unavailable for d in done if d.unavailable}
+    down |= {target: reason for d in done for target, reason in d.lacked.items()}
+    return [{"target": target, "reason": reason} for target, reason in sorted(down.items())]
+
+
+def not_ready(done: Sequence[Done]) -> list[dict[str, str]]:
+    """Return the layers that others need and that are not resident as planned, by target."""
+    return [
+        {"target": d.target, "layer": layer, "reason": reason}
+        for d in done
+        for layer, reason in d.not_ready.items()
+    ]
+
+
+def notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
+    """Return sentences for the user on targets that did not get everything."""
+    said = [
+        f"target '{d.target}' was given up: {d.unavailable}; its receipts are kept, "
+        "`warmup apply --resume` goes on from there"
+        for d in done
+        if d.unavailable
+    ]
+    said += [
+        f"some items of target '{d.target}' need target '{target}', which does not answer: "
+        f"{reason}; `warmup apply --resume` tries them again"
+        for d in done
+        for target, reason in d.lacked.items()
+    ]
+    said += [
+        f"target '{d.target}' is not ready: {layer}: {reason}; what needs it was not warmed there"
+        for d in done
+        for layer, reason in d.not_ready.items()
+    ]
+    said += [
+        f"the warm-up window ended before everything was warmed on target '{d.target}': what is "
+        "missing has no receipt, and `warmup apply --resume` warms it"
+        for d in done
+        if d.window_over
+    ]
+    said += [
+        f"target '{d.target}' can't have {count:,} of layer {layer}: {reason}"
+        for d in done
+        for (layer, reason), count in d.skipped.items()
+    ]
+    said += [f"layer {layer} was left out: no target can take it" for layer in homeless]
+    return tuple(said)
+
+
+async def without_search(targets: Sequence[Target], shares: Shares) -> tuple[str, ...]:
+    """Say where a layer that serves similar questions can serve equal ones only."""
+    said = []
+    for target in targets:
+        semantic = [layer.name for layer, _ in shares[target.name] if layer.match == "semantic"]
+        if not (semantic and isinstance(target, RedisStore)):
+            continue
+        try:
+            if not await target.has_search():
+                said.append(
+                    f"target '{target.name}' has no search module: {', '.join(semantic)} serve "
+                    "equal questions there and no similar ones, so fewer hits than planned"
+                )
+        except TargetUnavailable:
+            continue  # it is among those given up
+    return tuple(said)
