@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,16 +18,17 @@ from tests.layers.building import (
     new_keys,
     prompt,
 )
-from tests.targets.tiny_host import BLOCK, MODEL, TinyHost
+from tests.targets.tiny_host import BLOCK, MODEL, TinyHost, ids
 from warmup_lib.config import Config
 from warmup_lib.errors import HostUnavailable
 from warmup_lib.keys import Keys
-from warmup_lib.layers.base import Context, Lookup, PlanItem
+from warmup_lib.layers.base import Arranged, Context, Lookup, PlanItem, item_id
 from warmup_lib.layers.prefixes import Prefixes
 from warmup_lib.stack.state import StackState
 from warmup_lib.tables import LEFT_OUT, MICRO, PLAN
-from warmup_lib.targets.chat import Head
+from warmup_lib.targets.chat import PROBE_TEXT, Head
 from warmup_lib.targets.host import LOWEST_PRIORITY, ModelHost
+from warmup_lib.targets.tokens import head_tokens
 
 LAYER = Prefixes()
 SYSTEM = " ".join(f"rule{n} applies" for n in range(40))
@@ -102,21 +104,55 @@ def test_warm_then_the_first_probe_proves(tiny: TinyHost, with_host: Any) -> Non
         return warm[0], proofs[0], (await LAYER.warm(item, host, ctx))[0]
 
     warm, proof, again = with_host(tiny.url, work)
-    assert (warm.status, warm.tokens, warm.ttl_s, warm.error) == ("warmed", 83, None, None)
+    assert (warm.status, warm.tokens, warm.ttl_s, warm.error) == ("warmed", WHOLE, None, None)
     assert (proof.resident, proof.evidence) == (True, f"cached={WHOLE}/{WHOLE}")
-    assert again.status == "already"
-    ours = [
-        (body, {k.lower(): v for k, v in headers.items()})
-        for body, headers in zip(tiny.requests, tiny.headers, strict=True)
-        if body["messages"][0]["content"] == SYSTEM
-    ]
-    assert len(ours) == 3
-    for body, headers in ours:
-        assert (body["max_tokens"], body["temperature"]) == (1, 0)
-        assert body["priority"] == LOWEST_PRIORITY
-        assert headers["x-warmup"] == "plan-test"
-        assert headers["x-request-id"].startswith(f"warmup-{item[0].item_id}-")
-    assert ours[0][0]["messages"][1] != ours[1][0]["messages"][1]
+    assert (again.status, again.tokens) == ("already", 0)
+    prompts = [b["messages"][1] for b in tiny.requests if b["messages"][0]["content"] == SYSTEM]
+    assert prompts == [{"role": "user", "content": PROBE_TEXT}]
+    headers = {k.lower(): v for k, v in tiny.headers[-1].items()}
+    assert headers["x-warmup"] == "plan-test"
+    assert headers["x-request-id"].startswith(f"warmup-{item[0].item_id}-")
+
+
+@pytest.mark.parametrize(
+    ("step", "ends"),
+    [(32, [32, 64, WHOLE]), (WHOLE, [WHOLE]), (1000, [WHOLE]), (43, [40, 80]), (1, None)],
+)
+def test_a_long_head_is_grown_in_steps_of_whole_blocks(
+    tiny: TinyHost, with_host: Any, step: int, ends: list[int] | None
+) -> None:
+    keys = new_keys()
+    config = Config.model_validate({"layers": {"prefixes": {"step_tokens": step}}})
+    ctx = context(keys, DictVectors(), config)
+
+    async def work(host: ModelHost) -> Any:
+        await host.capabilities()
+        tiny.prefills.clear()
+        return (await LAYER.warm(planned(keys), host, ctx))[0]
+
+    assert with_host(tiny.url, work).tokens == WHOLE
+    sent = [len(body["prompt"]) for body in tiny.prefills]
+    assert sent == [end + 1 for end in ends or range(BLOCK, WHOLE + 1, BLOCK)]
+    assert all(body["priority"] == LOWEST_PRIORITY for body in tiny.prefills)
+
+
+def test_heads_that_begin_alike_fill_their_stem_once(tiny: TinyHost, with_host: Any) -> None:
+    keys = new_keys()
+    ends = [f"{SYSTEM} and more {n} rules for all" for n in range(5)]
+    many = [planned(keys, system=system)[0] for system in (SYSTEM, *ends)]
+    config = Config.model_validate({"layers": {"prefixes": {"step_tokens": 16}}})
+    ctx = context(keys, DictVectors(), config)
+
+    async def work(host: ModelHost) -> Any:
+        await host.capabilities()
+        tiny.prefills.clear()
+        return await LAYER.warm(many, host, ctx)
+
+    outcomes = with_host(tiny.url, work)
+    length = len(ids({"messages": Head(MODEL, ends[0]).messages("")})) // BLOCK * BLOCK
+    branch = 83 // BLOCK * BLOCK  # its role, 80 words, "and more"
+    assert sum(o.tokens for o in outcomes) == branch + 5 * (length - branch)
+    assert len(tiny.prefills) == WHOLE // 16 + 5
 
 
 def test_what_was_not_warmed_is_not_resident_and_a_lost_head_is_seen(
@@ -197,7 +233,6 @@ def test_the_replay_is_sent_like_live_traffic(tiny: TinyHost, with_host: Any) ->
     ("change", "status", "error", "evidence"),
     [
         ("model", "skipped", "the host does not serve its model", None),
-        ("tokenize", "skipped", "the host has no /tokenize, by which heads are counted", None),
         ("tools", "failed", "the tools of this head are no JSON list", None),
         ("short", "skipped", "shorter than one cache block", "cached=0/0"),
         ("refused", "failed", "HTTP 500: error inside the host", None),
@@ -216,8 +251,6 @@ def test_an_item_that_this_host_cannot_have(
     item = planned(keys)[0]
     if change == "model":
         tiny.models = ["another"]
-    if change == "tokenize":
-        tiny.status["/tokenize"] = 404
     if change == "tools":
         item = planned(keys, tools="{")[0]
     if change == "short":
@@ -229,13 +262,154 @@ def test_an_item_that_this_host_cannot_have(
     async def work(host: ModelHost) -> Any:
         await host.capabilities()
         if change == "refused":
-            tiny.status["/v1/chat/completions"] = 500
+            tiny.status |= {"/v1/completions": 500, "/v1/chat/completions": 500}
+        arranged = await LAYER.arrange([item], host, bare(keys))
         outcome = (await LAYER.warm([item], host, bare(keys)))[0]
-        return outcome, (await LAYER.prove([item], host, bare(keys)))[0]
+        return arranged, outcome, (await LAYER.prove([item], host, bare(keys)))[0]
 
-    outcome, proof = with_host(tiny.url, work)
+    arranged, outcome, proof = with_host(tiny.url, work)
+    assert (list(arranged.items), list(arranged.skipped)) == ([item], [])  # warming says why
     assert (outcome.status, outcome.error) == (status, error)
     assert (proof.resident, proof.evidence) == (False, evidence or error)
+
+
+@pytest.mark.parametrize("ids_known", [True, False])
+def test_a_host_of_fewer_abilities_gets_heads_whole(
+    tiny: TinyHost, with_host: Any, ids_known: bool
+) -> None:
+    keys = new_keys()
+    tiny.knows.discard("ids")
+    if not ids_known:
+        tiny.status["/tokenize"] = 404
+    item, short = planned(keys)[0], planned(keys, system="x" * 400)[0]
+
+    async def work(host: ModelHost) -> Any:
+        arranged = await LAYER.arrange([item, short], host, bare(keys))
+        warm = await LAYER.warm([item, short], host, bare(keys))
+        again = await LAYER.warm([item], host, bare(keys))
+        proof = await LAYER.prove([item], host, bare(keys))
+        one, two = (
+            asked(keys, "acme", "What now?"),
+            asked(keys, "acme", "x", system=SYSTEM + 8 * " y"),
+        )
+        found = await LAYER.find([one, two], host, bare(keys))
+        return arranged, warm, again[0], proof[0], found
+
+    arranged, warm, again, proof, found = with_host(tiny.url, work)
+    whole = WHOLE if ids_known else 81 // BLOCK * BLOCK  # counted from below: without "user"
+    assert {i.item_id for i in arranged.items} == {item.item_id, short.item_id}
+    assert [(o.status, o.tokens) for o in warm] == [("warmed", whole), ("skipped", 0)]
+    assert warm[1].error == "shorter than one cache block"
+    assert (again.status, again.tokens) == ("already", 0)
+    assert (proof.resident, proof.evidence) == (True, f"cached={whole}/{whole}")
+    assert [m.hit for m in found] == [True, False]
+
+
+def test_the_hosts_budget_holds_the_heads_with_most_hits_a_block(
+    tiny: TinyHost, with_host: Any
+) -> None:
+    keys = new_keys()
+    hits = {"": 1, " and more one": 1, " and more two": 2}
+    texts = {f"{SYSTEM}{end}": n for end, n in hits.items()}
+    texts[" ".join(f"other{n}" for n in range(120))] = 40
+    many = [
+        replace(planned(keys, system=text)[0], rank=rank, expected_micro=n * MICRO)
+        for rank, (text, n) in enumerate(texts.items(), 1)
+    ]
+    tiny.kv_blocks = 43  # the half of which holds 21 blocks: the stem of 20 and one leaf
+
+    async def work(host: ModelHost) -> Arranged:
+        return await LAYER.arrange(many, host, bare(keys))
+
+    arranged = with_host(tiny.url, work)
+    assert [i.item_id for i in arranged.items] == [many[n].item_id for n in (0, 2)]
+    assert [(o.item_id, o.status, o.error) for o in arranged.skipped] == [
+        (item.item_id, "skipped", f"beyond the host's KV budget: needs {needs} blocks, 0 left")
+        for item, needs in ((many[1], 1), (many[3], 30))
+    ]
+    assert arranged.notes == ()
+
+
+def test_without_a_known_size_there_is_no_budget(tiny: TinyHost, with_host: Any) -> None:
+    keys = new_keys()
+    tiny.kv_blocks = None
+    item = planned(keys)
+    arranged = with_host(tiny.url, lambda host: LAYER.arrange(item, host, bare(keys)))
+    assert (arranged.items, arranged.skipped) == (item, [])
+    assert arranged.notes == (
+        "target 'gpu' does not say how many tokens its KV cache holds: its 1 heads are warmed "
+        "without a budget",
+    )
+
+
+@pytest.mark.parametrize(("mode", "kept"), [("none", 2), ("derived", 1)])
+def test_tenants_share_blocks_only_where_they_share_a_salt(
+    tiny: TinyHost, with_host: Any, mode: str, kept: int
+) -> None:
+    keys = new_keys()
+    many = [planned(keys, tenant=tenant)[0] for tenant in ("acme", "beta")]
+    many = [replace(item, rank=rank) for rank, item in enumerate(many, 1)]
+    tiny.kv_blocks = 2 * WHOLE // BLOCK
+
+    async def work(host: ModelHost) -> Arranged:
+        return await LAYER.arrange(many, host, bare(keys))
+
+    arranged = with_host(tiny.url, work, cache_salt=mode)
+    assert list(arranged.items) == many[:kept]
+    assert [o.item_id for o in arranged.skipped] == [item.item_id for item in many[kept:]]
+
+
+def test_a_head_waits_for_its_model_and_its_adapter() -> None:
+    keys = new_keys()
+    [item] = planned(keys)
+    tuned = replace(item, adapter="lora")
+    weights = replace(item, layer="weights", adapter=None)
+    lora = replace(item, layer="adapters", adapter="lora")
+    assert LAYER.needs == ("weights", "adapters")
+    assert LAYER.blocked(tuned, [weights, lora]) == "its model is not ready"
+    assert LAYER.blocked(tuned, [lora]) == "its adapter is not resident"
+    assert LAYER.blocked(item, [lora]) is None
+    assert LAYER.blocked(tuned, [replace(weights, model="another")]) is None
+    assert LAYER.blocked(tuned, [replace(lora, adapter="another")]) is None
+
+
+def test_an_adapter_goes_by_the_name_of_its_present_weights(tiny: TinyHost, with_host: Any) -> None:
+    keys = new_keys()
+    ctx = bare(keys, adapters={"lora": "lora-0123456789ab"})
+    tiny.models = [MODEL, "lora-0123456789ab"]
+    one = asked(keys, "acme", "What now?", adapter="lora")
+    ident = item_id(LAYER.name, "acme", one.head_digest, MODEL, None, "lora")
+    item = replace(planned(keys)[0], adapter="lora", key_digest=one.head_digest, item_id=ident)
+
+    async def work(host: ModelHost) -> Any:
+        await host.capabilities()
+        tiny.prefills.clear()
+        warm = await LAYER.warm([item], host, ctx)
+        return (
+            warm[0],
+            (await LAYER.prove([item], host, ctx))[0],
+            await LAYER.find([one], host, ctx),
+        )
+
+    warm, proof, [found] = with_host(tiny.url, work, cache_salt="derived")
+    assert (warm.status, proof.resident) == ("warmed", True)
+    assert found.item_id == item.item_id
+    ours = [*tiny.prefills, *tiny.requests[-2:]]
+    assert {b["model"] for b in ours} == {"lora-0123456789ab"}
+    assert {b["cache_salt"] for b in ours} == {keys.salt("acme", "lora-0123456789ab")}
+
+
+@pytest.mark.parametrize("cached", [0, BLOCK])
+def test_in_a_control_run_any_cached_token_is_a_hit(
+    tiny: TinyHost, with_host: Any, cached: int
+) -> None:
+    keys = new_keys()
+    tiny.knows.discard("salt")
+    if cached:  # another head begins with the same block
+        tiny.chat({"model": MODEL, "messages": Head(MODEL, SYSTEM[:40]).messages("x")})
+    one = asked(keys, "acme", "What now?")
+    [match] = with_host(tiny.url, lambda h: LAYER.find([one], h, bare(keys, control="fresh")))
+    assert (match.hit, match.cached_tokens) == (cached > 0, cached)
 
 
 def test_a_request_that_the_host_refuses_is_a_miss(tiny: TinyHost, with_host: Any) -> None:
@@ -256,7 +430,7 @@ def test_a_host_that_goes_away_fails_the_call(tiny: TinyHost, with_host: Any) ->
 
     async def work(host: ModelHost) -> None:
         await host.capabilities()
-        tiny.status["/v1/chat/completions"] = 503
+        tiny.status["/v1/completions"] = 503
         await LAYER.warm(many, host, bare(keys))
 
     with pytest.raises(HostUnavailable, match="it answers 503"):
@@ -303,7 +477,7 @@ def test_on_a_real_host(vllm: tuple[str, str], with_host: Any) -> None:
     item += planned(keys, system=policies[0], model=model, tools=tools, parsed_tools=TOOLS)
 
     async def work(host: ModelHost) -> Any:
-        sizes = [await host.count_head(_as_head(i)) for i in item]
+        sizes = [len(await head_tokens(host, _as_head(i))) for i in item]
         warm = await LAYER.warm(item, host, bare(keys))
         proofs = await LAYER.prove(item, host, bare(keys))
         one = asked(keys, "acme", "What comes back?", system=policies[1], model=model)

@@ -16,7 +16,7 @@ from warmup_lib.targets.host import LOWEST_PRIORITY, ModelHost, as_host
 from warmup_lib.targets.store import RedisStore
 
 T = TypeVar("T")
-HEAD = Head(MODEL, "one two three four five six seven")  # with its role, 8 tokens + "user"
+HEAD = Head(MODEL, "one two three four five six seven")
 TOOLS = '[{"type": "function", "function": {"name": "f", "parameters": {}}}]'
 
 
@@ -50,6 +50,7 @@ def test_an_able_host(tiny: TinyHost) -> None:
     assert run(tiny, lambda h: h.capabilities()) == Capabilities(
         tokenize=True,
         render=False,
+        token_prompts=True,
         cached_tokens=True,
         salt=True,
         priority=True,
@@ -82,13 +83,6 @@ def test_capabilities_are_found_once(tiny: TinyHost) -> None:
         return len(tiny.requests)
 
     assert run(tiny, work) == 3
-
-
-def test_a_head_is_what_all_its_prompts_share(tiny: TinyHost) -> None:
-    assert run(tiny, lambda h: h.count_head(HEAD)) == 9
-    tools = Head(MODEL, HEAD.system_prompt, TOOLS)
-    assert run(tiny, lambda h: h.count_head(tools)) == 9 + len(TOOLS.split())
-    assert run(tiny, lambda h: h.count_head(Head(MODEL, None))) == 1
 
 
 def test_request_and_answer(tiny: TinyHost) -> None:

@@ -20,14 +20,17 @@ MODEL = "tiny"
 class TinyHost:
     def __init__(self) -> None:
         self.models = [MODEL]
-        self.blocks: set[tuple[str, ...]] = set()
+        self.root: str | None = None  # folder of the models
+        self.kv_blocks: int | None = 100  # what it says that it holds; it forgets nothing
+        self.blocks: set[tuple[Any, ...]] = set()
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.prefills: list[dict[str, Any]] = []
         self.answer = "Yes. It"
         self.finish = "length"
         self.status: dict[str, int] = {}
         self.started = 1000.0
-        self.knows = {"priority", "salt", "caching", "auto tools"}
+        self.knows = {"priority", "salt", "caching", "auto tools", "ids"}
         self.raw: bytes | None = None
         self.url = ""
 
@@ -36,30 +39,57 @@ class TinyHost:
         self.started += 1
 
     def metrics(self) -> str:
-        config = f'vllm:cache_config_info{{block_size="{BLOCK}",num_gpu_blocks="100"}} 1.0'
+        size = "" if self.kv_blocks is None else f',num_gpu_blocks="{self.kv_blocks}"'
+        config = f'vllm:cache_config_info{{block_size="{BLOCK}"{size}}} 1.0'
         return f"process_start_time_seconds {self.started}\n{config}\n"
 
-    def chat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def refuses(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
         if body.get("priority") and "priority" not in self.knows:
             return _refusal("priority scheduling is not enabled", "priority")
         if "tools" in body and "auto tools" not in self.knows and "tool_choice" not in body:
             return _refusal('"auto" tool choice requires a parser', None)
         if body.get("cache_salt") and "salt refused" in self.knows:
             return _refusal("unknown field", "cache_salt")
-        words = tokens(body)
+        return None
+
+    def usage(self, ids: list[int], body: dict[str, Any]) -> dict[str, Any]:
+        """Put a prompt into the cache and say what was there; its last token is never taken."""
         salt = str(body.get("cache_salt")) if "salt" in self.knows else ""
-        whole = [(salt, *words[:end]) for end in range(BLOCK, len(words), BLOCK)]
+        place = (body["model"], salt)
+        whole = [(*place, *ids[:end]) for end in range(BLOCK, len(ids) + 1, BLOCK)]
+        usable = whole if len(ids) % BLOCK else whole[:-1]
         hits = 0
-        while hits < len(whole) and whole[hits] in self.blocks:
+        while hits < len(usable) and usable[hits] in self.blocks:
             hits += 1
+        usage: dict[str, Any] = {"prompt_tokens": len(ids), "completion_tokens": 2}
         if "caching" in self.knows:
             self.blocks.update(whole)
-        usage = {"prompt_tokens": len(words), "completion_tokens": 2}
-        if "caching" in self.knows:
-            usage |= {"prompt_tokens_details": {"cached_tokens": hits * BLOCK}}  # type: ignore
+            usage |= {"prompt_tokens_details": {"cached_tokens": hits * BLOCK}}
+        return usage
+
+    def chat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if refusal := self.refuses(body):
+            return refusal
         message = {"role": "assistant", "content": self.answer}
         choice = {"message": message, "finish_reason": self.finish}
-        return 200, {"choices": [choice], "usage": usage}
+        return 200, {"choices": [choice], "usage": self.usage(ids(body), body)}
+
+    def complete(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if refusal := self.refuses(body):
+            return refusal
+        if "ids" not in self.knows:
+            return _refusal("prompt must be a string", "prompt")
+        choice = {"text": self.answer, "finish_reason": self.finish}
+        return 200, {"choices": [choice], "usage": self.usage(body["prompt"], body)}
+
+    def render(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "render" not in self.knows:
+            return 403, {}
+        return self.refuses(body) or (200, {"token_ids": ids(body)})
+
+
+def ids(body: dict[str, Any]) -> list[int]:
+    return [hash(word) for word in tokens(body)]
 
 
 def tokens(body: dict[str, Any]) -> list[str]:
@@ -96,7 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         pages = {
             "/metrics": self.host.metrics(),
-            "/v1/models": json.dumps({"data": [{"id": m} for m in self.host.models]}),
+            "/v1/models": json.dumps(
+                {"data": [{"id": m, "root": self.host.root} for m in self.host.models]}
+            ),
         }
         status = self.host.status.get(self.path, 200)
         self.send(status, pages.get(self.path, "").encode() if status == 200 else b"")
@@ -107,7 +139,14 @@ class _Handler(BaseHTTPRequestHandler):
         if status := host.status.get(self.path):
             self.send(status, b"the prompt was: secret words")
         elif self.path == "/tokenize":
-            self.send(200, json.dumps({"tokens": [hash(t) for t in tokens(body)]}).encode())
+            self.send(200, json.dumps({"tokens": ids(body)}).encode())
+        elif self.path == "/v1/chat/completions/render":
+            status, answer = host.render(body)
+            self.send(status, json.dumps(answer).encode())
+        elif self.path == "/v1/completions":
+            host.prefills.append(body)
+            status, answer = host.complete(body)
+            self.send(status, json.dumps(answer).encode())
         elif self.path == "/v1/chat/completions":
             host.requests.append(body)
             host.headers.append(dict(self.headers))

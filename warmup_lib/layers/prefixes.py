@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 from warmup_lib.layers.base import (
+    Arranged,
     Context,
     Demand,
     Layer,
@@ -22,13 +22,12 @@ from warmup_lib.layers.base import (
     Proof,
     item_id,
 )
+from warmup_lib.layers.blocks import Chain, fit, in_order
+from warmup_lib.layers.heads import HeadHost
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
-from warmup_lib.layers.salts import salt_for
 from warmup_lib.layers.serving import UNSERVED, unserved
 from warmup_lib.targets.base import Target
-from warmup_lib.targets.capabilities import Capabilities
-from warmup_lib.targets.chat import PROBE_TEXT, WARM_TEXT, Chat, Head, RequestRefused, own
-from warmup_lib.targets.host import ModelHost, as_host
+from warmup_lib.targets.chat import PROBE_TEXT, Chat, Head, RequestRefused, own
 from warmup_lib.targets.together import together
 
 
@@ -56,15 +55,54 @@ class Prefixes(Layer):
         kept = pc.not_equal(why, "")
         return refused_rows(self.name, demand.heads.filter(kept), "head_digest", why.filter(kept))
 
+    def blocked(self, item: PlanItem, missing: Sequence[PlanItem]) -> str | None:
+        """Say that the item's model or adapter is among the missing ones; None: it is not."""
+        if any(one.layer == "weights" and one.model == item.model for one in missing):
+            return "its model is not ready"
+        if any(one.layer == "adapters" and one.adapter == item.adapter for one in missing):
+            return "its adapter is not resident"
+        return None
+
+    async def arrange(
+        self, items: Sequence[PlanItem], target: Target, context: Context
+    ) -> Arranged:
+        """Return the heads that the host's KV budget holds, shared stems first.
+
+        The host renders every head. Heads that it can't have or won't render come last, so that
+        warming says why.
+
+        Raises:
+            HostUnavailable: The host does not answer.
+        """
+        run = await HeadHost.of(target, context)
+        chains = await together(_chain(item, run) for item in items)
+        known = {chain.item_id: chain for chain in chains if chain is not None}
+        share = context.config.layers.prefixes.kv_share
+        tokens = run.can.kv_tokens
+        budget = None if tokens is None else int(tokens * share) // run.can.block_size
+        fitted = fit(list(known.values()), budget)
+        by_id = {item.item_id: item for item in items}
+        ordered = [by_id[chain.item_id] for chain in in_order(fitted.chosen)]
+        skipped = [
+            Outcome(
+                ident,
+                "skipped",
+                error=f"beyond the host's KV budget: needs {needs} blocks, {fitted.left} left",
+            )
+            for ident, needs in fitted.beyond.items()
+        ]
+        unknown = [item for item in items if item.item_id not in known]
+        return Arranged([*ordered, *unknown], skipped, _notes(run, budget, len(known)))
+
     async def warm(
         self, items: Sequence[PlanItem], target: Target, context: Context
     ) -> list[Outcome]:
-        """Send each head once with a neutral question and take one token of the answer.
+        """Grow each head in steps of prompts of its token ids; one after another on one stem.
 
-        An item whose model the host does not serve is `skipped`: this target can't have it. One
-        that the host had already is `already`.
+        An item that this host can't have is `skipped`; one that it had already is `already`. Where
+        the host takes no token ids, the head is sent whole, with a neutral question.
         """
-        run = await _begin(target, context)
+        run = await HeadHost.of(target, context)
         return await together(_warm(item, run) for item in items)
 
     async def prove(
@@ -74,7 +112,7 @@ class Prefixes(Layer):
 
         The probe itself warms, so that only the first one after warming proves anything.
         """
-        run = await _begin(target, context)
+        run = await HeadHost.of(target, context)
         return await together(_prove(item, run) for item in items)
 
     async def find(
@@ -83,114 +121,79 @@ class Prefixes(Layer):
         """Send each request's head and prompt, and measure first token and cached tokens.
 
         A hit says that the whole head was cached, whoever had put it there: whether a plan did,
-        the match's `item_id` tells. In a control run each request is cold by a salt of its own.
+        the match's `item_id` tells. In a control run each request is cold by a salt of its own,
+        and any cached token is a hit: there should be none.
         """
-        run = await _begin(target, context)
-        # Heads are counted before the clock of any request runs.
-        heads = list(dict.fromkeys(_head(lookup) for lookup in lookups))
-        counts = await together(_whole_or_none(head, run) for head in heads)
-        whole = dict(zip(heads, counts, strict=True))
-        return await together(_find(lookup, whole[_head(lookup)], run) for lookup in lookups)
+        run = await HeadHost.of(target, context)
+        # Heads are rendered before the clock of any request runs.
+        heads = list(dict.fromkeys(run.head(lookup) for lookup in lookups))
+        able = dict(zip(heads, await together(_able(head, run) for head in heads), strict=True))
+        return await together(_find(one, run, able[run.head(one)]) for one in lookups)
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One call: the host, what it serves and can do now, and the run it belongs to."""
-
-    host: ModelHost
-    served: set[str]
-    can: Capabilities
-    context: Context
-
-    def problem(self, head: Head) -> str | None:
-        """Say why this host can't have a head; None: it can."""
-        if self.host.model(head) not in self.served:
-            return "the host does not serve its model"
-        if not self.can.tokenize:
-            return "the host has no /tokenize, by which heads are counted"
+async def _chain(item: PlanItem, run: HeadHost) -> Chain | None:
+    """Return an item's head as blocks; None: this host can't have it, or renders no ids."""
+    if run.problem(run.head(item)) or not run.renders:
         return None
-
-    async def whole_blocks(self, head: Head) -> int:
-        """Return the tokens of a head that fill whole cache blocks: only these are kept."""
-        shared = await self.host.count_head(head)
-        return shared // self.can.block_size * self.can.block_size
-
-    def salt(self, tenant: str, head: Head, once: str = "") -> str | None:
-        return salt_for(self.host, self.context, tenant, head.adapter, once)
-
-
-async def _begin(target: Target, context: Context) -> _Run:
-    host = as_host(target)
-    return _Run(host, await host.served(), await host.capabilities(), context)
-
-
-async def _warm(item: PlanItem, run: _Run) -> Outcome:
-    head = _head(item)
-    if problem := run.problem(head):
-        return Outcome(item.item_id, "skipped", error=problem)
     try:
-        whole = await run.whole_blocks(head)
-        if not whole:
-            return Outcome(item.item_id, "skipped", error="shorter than one cache block")
-        answer = await run.host.chat(
-            Chat(
-                head,
-                WARM_TEXT,
-                salt=run.salt(item.tenant, head),
-                headers=own(run.context.plan_id, item.item_id),
-            )
+        blocks = await run.blocks(item)
+    except (RequestRefused, InputDataError):
+        return None
+    return Chain(item.item_id, item.rank, item.expected_micro, blocks) if blocks else None
+
+
+def _notes(run: HeadHost, budget: int | None, heads: int) -> tuple[str, ...]:
+    if budget is None and heads:
+        return (
+            f"target '{run.host.name}' does not say how many tokens its KV cache holds: its "
+            f"{heads} heads are warmed without a budget",
         )
+    return ()
+
+
+async def _warm(item: PlanItem, run: HeadHost) -> Outcome:
+    try:
+        return await run.warm(item)
     except (RequestRefused, InputDataError) as error:
         return Outcome(item.item_id, "failed", error=str(error))
-    cached = answer.cached_tokens or 0
-    return Outcome(
-        item.item_id,
-        "already" if cached >= whole else "warmed",
-        tokens=answer.prompt_tokens - cached,
-        ms=answer.total_ms,
-    )
 
 
-async def _prove(item: PlanItem, run: _Run) -> Proof:
-    head = _head(item)
+async def _prove(item: PlanItem, run: HeadHost) -> Proof:
+    head = run.head(item)
     if problem := run.problem(head):
         return Proof(item.item_id, False, problem)
     if not run.can.cached_tokens:
         return Proof(item.item_id, False, "the host reports no cached tokens")
+    headers = own(run.context.plan_id, item.item_id)
+    chat = Chat(head, PROBE_TEXT, salt=run.salt(item), headers=headers)
     try:
-        whole = await run.whole_blocks(head)
-        answer = await run.host.chat(
-            Chat(
-                head,
-                PROBE_TEXT,
-                salt=run.salt(item.tenant, head),
-                headers=own(run.context.plan_id, item.item_id),
-            )
-        )
+        await run.planned(head)
+        answer = await run.host.chat(chat)
+        whole = await run.whole_of(chat, answer)
     except (RequestRefused, InputDataError) as error:
         return Proof(item.item_id, False, str(error))
     cached = answer.cached_tokens or 0
     return Proof(item.item_id, cached >= whole > 0, f"cached={min(cached, whole)}/{whole}")
 
 
-async def _find(lookup: Lookup, whole: int | None, run: _Run) -> Match:
-    head = _head(lookup)
-    if whole is None:
+async def _find(lookup: Lookup, run: HeadHost, able: bool) -> Match:
+    if not able:
         return Match(lookup.request_id, False)
+    chat = Chat(
+        run.head(lookup),
+        lookup.prompt,
+        salt=run.salt(lookup, lookup.request_id),
+        low_priority=False,
+        stream=True,
+        headers=own(run.context.plan_id),
+    )
     try:
-        answer = await run.host.chat(
-            Chat(
-                head,
-                lookup.prompt,
-                salt=run.salt(lookup.tenant, head, lookup.request_id),
-                low_priority=False,
-                stream=True,
-                headers=own(run.context.plan_id),
-            )
-        )
+        answer = await run.host.chat(chat)
+        whole = await run.whole_of(chat, answer)
     except RequestRefused:
         return Match(lookup.request_id, False)
-    hit = (answer.cached_tokens or 0) >= whole > 0
+    cached = answer.cached_tokens or 0
+    hit = cached >= whole > 0 if run.context.control is None else cached > 0
     place = (lookup.model, lookup.model_revision, lookup.adapter)
     return Match(
         lookup.request_id,
@@ -203,18 +206,15 @@ async def _find(lookup: Lookup, whole: int | None, run: _Run) -> Match:
     )
 
 
-async def _whole_or_none(head: Head, run: _Run) -> int | None:
-    """Return the whole blocks of a head; None: this host can't be asked about it."""
+async def _able(head: Head, run: HeadHost) -> bool:
+    """Say whether this host can be asked about a head, and have it rendered where it can be."""
     if run.problem(head):
-        return None
+        return False
     try:
-        return await run.whole_blocks(head)
+        await run.planned(head)
     except (RequestRefused, InputDataError):
-        return None
-
-
-def _head(of: PlanItem | Lookup) -> Head:
-    return Head(of.model, of.system_prompt, of.tools, of.adapter)
+        return False
+    return True
 
 
 def _reasons(heads: pa.Table, config: Config) -> Any:

@@ -16,10 +16,11 @@ def salt_for(
         context: The run. In a control run every mode salts, for a salt nothing was warmed under
             is what makes a request cold.
         tenant: The tenant.
-        adapter: The adapter.
+        adapter: The adapter, as in the log.
         once: In a control run, what sets this request apart from the other ones, which would
             warm each other.
     """
+    adapter = context.adapter(adapter)
     if context.control is not None:
         return context.keys.salt(f"{context.namespace(tenant)}~{once}", adapter)
     # No log format that is read holds the salt of a request, so `as-logged` knows none.

@@ -11,6 +11,8 @@ from warmup_lib.targets import metrics
 from warmup_lib.targets.chat import WARM_TEXT, Chat, Head, RequestRefused, own
 
 if TYPE_CHECKING:
+    import httpx
+
     from warmup_lib.targets.host import ModelHost
 
 
@@ -19,8 +21,9 @@ class Capabilities:
     """What a host can do, found from what it answers and not from its version.
 
     Attributes:
-        tokenize: `/tokenize` counts a chat's tokens.
-        render: `/v1/chat/completions/render` answers.
+        tokenize: `/tokenize` gives a chat's token ids.
+        render: `/v1/chat/completions/render` gives them.
+        token_prompts: `/v1/completions` takes a prompt of token ids.
         cached_tokens: A repeated prompt is reported as taken from the cache.
         salt: `cache_salt` keeps equal prompts apart.
         priority: Requests may carry a priority.
@@ -30,6 +33,7 @@ class Capabilities:
 
     tokenize: bool
     render: bool
+    token_prompts: bool
     cached_tokens: bool
     salt: bool
     priority: bool
@@ -50,6 +54,7 @@ async def find_capabilities(host: ModelHost) -> Capabilities:
     body = {"model": model, "messages": [{"role": "user", "content": WARM_TEXT}]}
     tokenize = await host.send("POST", "/tokenize", json=body)
     render = await host.send("POST", "/v1/chat/completions/render", json=body)
+    known = _ids(render, "token_ids") or _ids(tokenize, "tokens")
     size = metrics.cache_size(await host.metrics())
     # Two tokens a word at least: two whole blocks, which a repeated prompt finds again.
     text = " ".join(f"word {n}" for n in range(size.block))
@@ -59,14 +64,33 @@ async def find_capabilities(host: ModelHost) -> Capabilities:
     again = await host.chat(replace(chat, salt=first) if salts else chat)
     other = await host.chat(replace(chat, salt=second)) if salts else again
     return Capabilities(
-        tokenize=tokenize.status_code == 200,
-        render=render.status_code == 200,
+        tokenize=bool(_ids(tokenize, "tokens")),
+        render=bool(_ids(render, "token_ids")),
+        token_prompts=await _takes_ids(host, model, known),
         cached_tokens=bool(again.cached_tokens),
         salt=bool(again.cached_tokens) and not other.cached_tokens,
         priority=host.takes_priority,
         block_size=size.block,
         kv_tokens=size.tokens,
     )
+
+
+def _ids(response: httpx.Response, field: str) -> list[int]:
+    """Return the token ids of an answer; empty: it has none."""
+    try:
+        ids = response.json()[field] if response.status_code == 200 else []
+    except (ValueError, KeyError, TypeError):
+        return []
+    return ids if isinstance(ids, list) else []
+
+
+async def _takes_ids(host: ModelHost, model: str, ids: list[int]) -> bool:
+    if not ids:
+        return False
+    body = {"model": model, "prompt": ids, "max_tokens": 1, "temperature": 0}
+    headers = own("capabilities")
+    response = await host.send("POST", "/v1/completions", json=body, headers=headers)
+    return response.status_code == 200
 
 
 async def _accepts(host: ModelHost, chat: Chat) -> bool:

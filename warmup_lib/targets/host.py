@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
     contextmanager,
     nullcontext,
 )
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import httpx
 
@@ -19,18 +19,10 @@ from warmup_lib.errors import ConfigError, HostUnavailable
 from warmup_lib.targets import metrics
 from warmup_lib.targets.base import Target, TargetKind
 from warmup_lib.targets.capabilities import Capabilities, find_capabilities
-from warmup_lib.targets.chat import (
-    PROBE_TEXT,
-    WARM_TEXT,
-    Chat,
-    ChatResult,
-    Head,
-    RequestRefused,
-    common_prefix,
-    events,
-    result,
-)
+from warmup_lib.targets.chat import Chat, ChatResult, Head, RequestRefused, events, result
+from warmup_lib.targets.kv import KvCache
 
+T = TypeVar("T")
 SaltMode = Literal["none", "as-logged", "derived"]
 
 LOWEST_PRIORITY = 1_000_000
@@ -73,12 +65,12 @@ class ModelHost:
         self.cache_salt: SaltMode = cache_salt
         self._models = dict(models or {})
         self.gate: Gate | None = None
+        self.kv = KvCache()
         self._slots = asyncio.Semaphore(concurrency)
         self._finding = asyncio.Lock()
         self._capabilities: Capabilities | None = None
         self._priority = True
         self._tool_choice: str | None = None
-        self._heads: dict[Head, int] = {}
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._http = httpx.AsyncClient(
             base_url=url.rstrip("/"),
@@ -137,27 +129,6 @@ class ModelHost:
                 self._capabilities = await find_capabilities(self)
         return self._capabilities
 
-    async def count_head(self, head: Head) -> int:
-        """Return how many tokens all requests with this head share, by the host's own tokenizer.
-
-        Raises:
-            HostUnavailable: No answer.
-            RequestRefused: The host has no `/tokenize`, or refuses this head.
-        """
-        if head not in self._heads:
-            first, second = [await self._tokens(head, t) for t in (WARM_TEXT, PROBE_TEXT)]
-            self._heads[head] = common_prefix(first, second)
-        return self._heads[head]
-
-    async def _tokens(self, head: Head, user: str) -> list[int]:
-        body: dict[str, Any] = {"model": self.model(head), "messages": head.messages(user)}
-        if tools := head.tool_list():
-            body["tools"] = tools
-        response = await self.send("POST", "/tokenize", json=body)
-        self.check(response)
-        with self.shape():
-            return [int(token) for token in response.json()["tokens"]]
-
     # -- requests --------------------------------------------------------------------------------
 
     async def chat(self, chat: Chat) -> ChatResult:
@@ -182,26 +153,49 @@ class ModelHost:
         async with gate, self._slots:
             yield
 
-    async def _chat(self, chat: Chat) -> ChatResult:
-        """Send it, and once more without what this host turns out not to accept."""
+    async def fitted(
+        self,
+        send: Callable[[Mapping[str, Any]], Awaitable[T]],
+        *,
+        low_priority: bool,
+        tools: bool = False,
+    ) -> T:
+        """Send a request, and once more without what this host turns out not to accept.
+
+        Args:
+            send: Sends it, its body extended by what is passed.
+            low_priority: Let all other traffic go first, where the host knows priorities.
+            tools: The request holds tools.
+
+        Raises:
+            HostUnavailable: No answer, or the host is overloaded.
+            RequestRefused: The host refuses this request.
+        """
         while True:
             extra: dict[str, Any] = {}
-            if chat.low_priority and self._priority:
+            if low_priority and self._priority:
                 extra["priority"] = LOWEST_PRIORITY
-            if chat.head.tools and self._tool_choice:
+            if tools and self._tool_choice:
                 extra["tool_choice"] = self._tool_choice
-            body = chat.body(self.model(chat.head), extra)
             try:
-                return await (self._streamed if chat.stream else self._whole)(chat, body)
+                return await send(extra)
             except _NotAccepted as error:
-                if error.what == "priority" and "priority" in extra:
+                if error.reason == "priority" and "priority" in extra:
                     self._priority = False
-                elif error.what == "tool_choice" and "tool_choice" not in extra:
+                elif error.reason == "tool_choice" and tools and "tool_choice" not in extra:
                     # Without a tool parser vLLM takes tools only when none may be called; they
                     # are part of the prompt all the same.
                     self._tool_choice = "none"
                 else:
-                    raise RequestRefused(400, error.what) from None
+                    raise
+
+    async def _chat(self, chat: Chat) -> ChatResult:
+        async def send(extra: Mapping[str, Any]) -> ChatResult:
+            body = chat.body(self.model(chat.head), extra)
+            return await (self._streamed if chat.stream else self._whole)(chat, body)
+
+        tools = bool(chat.head.tools)
+        return await self.fitted(send, low_priority=chat.low_priority, tools=tools)
 
     async def _whole(self, chat: Chat, body: Mapping[str, Any]) -> ChatResult:
         start = time.perf_counter()
@@ -297,12 +291,11 @@ class ModelHost:
         raise RequestRefused(status, _kind(status, message))
 
 
-class _NotAccepted(Exception):
-    """The host does not accept an optional part of the request."""
+class _NotAccepted(RequestRefused):
+    """The host does not accept an optional part of the request, which the reason names."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
+        super().__init__(400, what)
 
 
 def as_host(target: Target) -> ModelHost:
