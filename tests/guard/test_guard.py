@@ -1,4 +1,4 @@
-"""Numbers and negations decide whether two similar texts may share an answer."""
+"""Numbers, negations, opposites and names decide whether two texts may share an answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmup_lib.guard import compatible, signature
+from warmup_lib.guard import compatible, signature, tag
 
 SAME = [
     ("How do I reset my PIN?", "how can i reset the pin"),
@@ -25,6 +25,12 @@ SAME = [
     ("je ne peux pas payer", "je ne l'ai plus"),
     ("No consigo entrar", "no puedo entrar"),
     ("無料プランはありますか", "プランはありますか"),
+    ("I don't know why my payment was declined", "Why was my payment declined?"),
+    ("ich weiß nicht, wann die Karte kommt", "wann kommt die Karte"),
+    ("no sé por qué falla", "por qué falla"),
+    ("不知道怎么退款", "怎么退款"),
+    ("I'm unable to pay", "I can't pay"),
+    ("It works no longer", "It does not work"),
 ]
 DIFFERENT = [
     ("refund 20 euro", "refund 50 euro"),
@@ -65,22 +71,24 @@ def test_another_number_or_a_negation_is_refused(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("十", "10|0|0"),
-        ("二十三", "23|0|0"),
-        ("一万两千", "12000|0|0"),
-        ("三百零五", "305|0|0"),
-        ("两亿", "200000000|0|0"),
-        ("pay 1,000 on 2026-03-14 at 10:30", "1,000 10:30 2026-03-14|0|0"),
-        ("Ich kann ohne Karte nicht zahlen", "|2|0"),
+        ("pay 1,000 on 2026-03-14 at 10:30", "1,000 10:30 2026-03-14|0|0|"),
+        ("Ich kann ohne Karte nicht zahlen", "|2|0|"),
+        ("Turn my card off in Rome for 2 days", "2d|0|0|-off @rome"),
     ],
 )
-def test_signature_is_numbers_then_negations(text: str, expected: str) -> None:
+def test_signature_is_numbers_negations_and_marks(text: str, expected: str) -> None:
     assert signature(text) == expected
 
 
+def test_a_tag_is_16_hex_digits_of_the_signature() -> None:
+    assert tag("Turn my card off") == tag("switch off the card, please") == "4f66255436077f5e"
+    assert tag("Turn my card on") != tag("Turn my card off")
+
+
 @given(st.text(max_size=60))
-def test_any_text_has_a_signature_that_ignores_case(text: str) -> None:
-    assert compatible(text, text.casefold().casefold())
+def test_any_text_has_a_signature_and_a_tag(text: str) -> None:
+    assert compatible(text, text)
+    assert int(tag(text), 16) >= 0
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))
@@ -107,5 +115,5 @@ def test_translations_of_one_utterance_agree_on_negation() -> None:
 
 
 def _negated(text: str) -> bool:
-    _, words, no = signature(text).split("|")
+    _, words, no, _ = signature(text).split("|", 3)
     return words != "0" or no != "0"

@@ -1,0 +1,61 @@
+"""The guard that keeps a semantic match from answering another question.
+
+Embeddings put "refund 20 euro" beside "refund 50 euro", "I can log in" beside "I can't log in"
+(negated pairs were measured at 0.83 to 0.9997 cosine over nine encoders) and "freeze my card"
+beside "unfreeze my card", so no threshold separates them. Two texts may share an answer only where
+their signatures are equal. In doubt the guard refuses: a miss costs a model call, a wrong answer
+costs trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+from warmup_lib.guard.literals import literals
+from warmup_lib.guard.marks import NEGATIVE, NUMBER, marks
+from warmup_lib.guard.names import in_han_or_kana, names
+from warmup_lib.guard.negation import negations
+from warmup_lib.guard.numerals import numbers
+
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+
+
+def signature(text: str) -> str:
+    """Return what two texts must have in common to share an answer.
+
+    Four parts, joined by `|`:
+
+    - the multiset of numbers, in digits of any script, Chinese numerals or small number words,
+      each with its unit;
+    - the count of negations (not only their parity: two negated clauses are not none);
+    - apart from it, that of the word "no", which Portuguese has as "in the";
+    - the set of poles ("off", "unlock", "before" ...), places, dates, currencies, products and
+      other names, codes, quoted strings, addresses and file names.
+
+    Languages are English, German, Spanish, French, Portuguese, Italian, Chinese and Japanese. Case
+    matters for names only, which are told by it: not at the beginning of a sentence and not in
+    German, where every noun has a capital.
+    """
+    plain = unicodedata.normalize("NFKC", text).replace("\u2019", "'")
+    folded = plain.casefold()
+    words = _WORD.findall(plain)
+    found = marks(plain, words)
+    amounts = sorted(numbers(folded, NUMBER in found))
+    negated = noes = 0
+    if NEGATIVE in found or in_han_or_kana(plain):
+        negated, noes = negations(folded)
+    found -= {NUMBER, NEGATIVE}
+    found |= names(plain, words) | literals(plain)
+    return "|".join([" ".join(amounts), str(negated), str(noes), " ".join(sorted(found))])
+
+
+def tag(text: str) -> str:
+    """Return the signature as 16 hex digits, which a search index can filter by."""
+    return hashlib.sha256(signature(text).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def compatible(a_text: str, b_text: str) -> bool:
+    """Say whether the answer to one text may serve the other, were they similar enough."""
+    return signature(a_text) == signature(b_text)

@@ -1,0 +1,44 @@
+"""Parts of a text that are meant letter by letter: codes, quotes, addresses, files, code words."""
+
+from __future__ import annotations
+
+import re
+
+from warmup_lib.guard.marks import listed, mark
+from warmup_lib.guard.things import UNITS
+
+_ENDINGS = (
+    "py|js|ts|tsx|jsx|java|kt|rs|go|rb|php|c|h|cpp|cs|sh|sql|md|txt|csv|"
+    "json|yaml|yml|toml|xml|html|css|pdf|docx|xlsx|xls|png|jpg|zip|gz|log|"
+    "ini|cfg|env|lock|parquet|ipynb|com|org|net|io|dev|de|fr|es|it|pt|cn|jp|"
+    "uk|eu|gov|edu|ai|app"
+)
+_LITERAL = re.compile(
+    r"""[\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | (?:https?://|www\.)[^\s"'<>]+
+    | `[^`\n]+` | "[^"\n]+" | «[^»\n]+» | „[^“”"\n]+[“”"] | “[^”\n]+” | 「[^」\n]+」 | 『[^』\n]+』
+    | (?<![\w'])'[^'\n]+'(?!\w)
+    | \b\w[\w./-]*\.(?:ENDINGS)\b
+    | \b[A-Za-z]\w*_\w+ | \b\w+(?=\(\)) | \b[a-z]+[A-Z]\w*
+    | (?<!\S)--?[a-z][\w-]*
+    | \b[A-Za-z]+(?:-?\d)[\w-]* | \b\d+(?:-?[A-Za-z])[\w-]*""".replace("ENDINGS", _ENDINGS),
+    re.VERBOSE,
+)
+_HINT = re.compile(r"[@`\"«„“「『_(/\d]|\.[a-z]|[a-z][A-Z]|(?<!\w)['-]")
+_QUOTES = "`\"'«»„“”「」『』 "
+_SPACES = re.compile(r"\s+")
+_AMOUNT = re.compile(r"\d+-?([a-z]+)")
+_AFTER_NUMBERS = {*listed(UNITS), "st", "nd", "rd", "th", "x"}
+
+
+def literals(text: str) -> set[str]:
+    """Return codes, quoted strings, addresses, file names and names of code, in lower case."""
+    if not _HINT.search(text):
+        return set()
+    found = (m[0].casefold().strip(_QUOTES) for m in _LITERAL.finditer(text))
+    return {f"={_SPACES.sub('_', part)}" for part in found if not (_is_amount(part) or mark(part))}
+
+
+def _is_amount(part: str) -> bool:
+    amount = _AMOUNT.fullmatch(part)
+    return amount is not None and amount[1] in _AFTER_NUMBERS

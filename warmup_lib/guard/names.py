@@ -1,0 +1,66 @@
+"""Names that nothing but their capital tells: people, firms, streets, products."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from warmup_lib.guard.marks import in_pairs, mark
+
+_HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_CAPITAL = re.compile(r"(?:(?<=[\w,;%)&] )|(?<=\b[dl]'))[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ][\w-]*")
+
+# In German every noun has a capital. None of these is a word of another of the languages.
+_GERMAN = """
+    auch auf beim bitte das dass den dir eine einem einen einer für geht gibt habe ich ihr ist
+    kann können lösche mein meine meinen meiner mich mit muss nicht noch nur oder schalte sich
+    sind stelle und vom wann warum welche welcher welches wenn werden wie wir wird zeige zum zur
+"""
+# What follows one of these is a thing that somebody wrote with a capital ("my Card").
+_BEFORE_THINGS = """
+    an any el gli her his il its la las le les lo los ma mes meu mi mia minha mio mis mon
+    my no os our sa ses seu some son su sua sus ta tes that the their these this those ton tu
+    tus um uma un una une your
+"""
+_COMMON = """
+    account am an and app are as at atm bank be but by can card could did do does for from get had
+    has have hello help hi how if im in is it ive may me my need no not of ok on online or pin
+    please should so sorry thank thanks that the then there they this to today top up was we were
+    what when where which who why will with would yes you your
+"""
+_IS_GERMAN = frozenset(_GERMAN.split())
+_IS_BEFORE_THINGS = frozenset(_BEFORE_THINGS.split())
+_IS_COMMON = frozenset(_COMMON.split())
+
+
+def in_han_or_kana(text: str) -> bool:
+    """Say whether a text is Chinese or Japanese, at least in part."""
+    return not text.isascii() and _HAN_OR_KANA.search(text) is not None
+
+
+def names(text: str, words: Sequence[str]) -> set[str]:
+    """Return the words that begin with a capital inside a sentence, but those that `mark` knows.
+
+    In a Chinese or Japanese text every word in Latin letters is one.
+
+    Args:
+        text: As written.
+        words: Its words.
+    """
+    if in_han_or_kana(text):
+        found = [word for word in words if word.isascii() and len(word) > 1]
+    else:
+        capitals = _CAPITAL.finditer(text)
+        found = [m[0] for m in capitals if not _is_thing(text, m.start())]
+        if not found or not _IS_GERMAN.isdisjoint(words):
+            return set()
+    paired = in_pairs(words)
+    return {
+        f"@{word.casefold()}"
+        for word in found
+        if not (word.casefold() in _IS_COMMON or mark(word) or word in paired)
+    }
+
+
+def _is_thing(text: str, start: int) -> bool:
+    return text[:start].split()[-1].casefold() in _IS_BEFORE_THINGS

@@ -1,0 +1,92 @@
+"""Words that turn a question into its opposite, by pole; one list a pole over all languages.
+
+Of two opposites only the one that is rarer in questions is listed where people leave the other one
+out as often as they say it: "[open] an account", "[increase] my limit". A question that says
+neither then fits the usual one, which costs half the misses and keeps the opposites apart.
+
+`word` is a whole word, `stem*` begins one. Accents are left out (`eteindre`, `offnen`), as the
+reader of these lists leaves them out too. Not listed are words that mean something else in another
+of the languages, such as the German "nach" (after, to) and the Spanish "sub*" (raise).
+"""
+
+from __future__ import annotations
+
+POLES = {
+    "on": """
+        enabl* activat* reactivat* aktivier* einschalt* anschalt* anmach* habilit* encend* encien*
+        activar* active actives activez activo activer reactiv* allum* attiv* accend* ativar ative
+        ativo""",
+    "off": """
+        off disabl* deactivat* deaktivier* ausschalt* ausgeschaltet abschalt* abgeschaltet ausmach*
+        desactiv* apag* eteind* etein* disattiv* spegn* desativ* deslig* deshabilit* desabilit*
+        inhabilit*""",
+    "unlock": """
+        unlock* unfreez* unfroz* unblock* entsperr* freischalt* freigeschaltet desbloqu* debloqu*
+        deverrouill* sblocc* descongel* degel*""",
+    "less": """
+        decreas* reduc* lower* downgrad* senk* verringer* reduzier* reduz* baj* diminu* baiss*
+        abbass* abaix* ridur* ridu*""",
+    "before": "before bevor vorher antes avant beforehand",
+    "sell": """
+        sell sells selling sold verkauf* vender* vendo vende vendi vendre vends vendu vente ventes
+        vendit*""",
+    "close": """
+        close closes closed closing closure schliess* geschlossen cerr* ferm* chiud* chius* fech*
+        auflos*""",
+    "credit": "credit* kredit* credito gutschr*",
+    "debit": "debit* lastschrift*",
+    "out": "outgo* outbound ausgehend* salient* sortant* uscita",
+    "take_out": """
+        withdr* abheb* abgehoben auszahl* ausgezahlt retir* retrait* preliev* prelev* levantar*
+        levantament* sacar saque*""",
+    "log_out": "logout signout abmeld* ausgeloggt ausloggen deconnexion",
+    "cancel": """
+        cancel* cancell* stornier* storno kundig* gekundigt annul* annull* revok* widerruf*
+        remov* delet* losch* geloscht entfern* elimin* borr* supprim* rimuov* exclui*""",
+    "decline": "declin* reject* refus* ablehn* abgelehnt rechaz* rifiut* recus*",
+    "download": "download* herunterlad* heruntergeladen telecharg* descarg* scaric* baixar",
+    "export": "export* esport*",
+    "uninstall": "uninstall* deinstallier* desinstal* disinstall*",
+    "disconnect": "disconnect* unlink* desconect* deconnect* disconnett* scolleg*",
+    "unsubscribe": "unsubscrib* abbestell* desabonn* disiscri*",
+    "decrypt": "decrypt* entschlussel*",
+    "descending": "descend* absteigend*",
+    "minimum": "minimum minimal* minimo minima lowest smallest",
+    "departure": "depart departs departed departing departure* abflug abfahrt* abreise",
+    "virtual": "virtual* virtuel* virtuell*",
+    "domestic": "domestic* inland*",
+    "coming": """
+        next tomorrow morgen ubermorgen nachst* manana demain domani amanha proxim* prochain*
+        prossim*""",
+}
+
+# One list a pole for Chinese and Japanese, which have no spaces: looked for anywhere in a text.
+HAN_KANA = {
+    "on": "打开 开启 启用 激活 开通 オン 有効",
+    "off": "关闭 关掉 停用 禁用 オフ 無効",
+    "unlock": "解冻 解锁 解除冻结 ロック解除 ロックを解除 凍結解除 凍結を解除 アンロック",
+    "less": "减少 降低 下调 减小 調低 減ら 引き下げ 下げ",
+    "before": "之前 以前 の前 前に",
+    "sell": "出售 卖 販売 売",
+    "close": "销户 口座を閉",
+    "credit": "信用卡 贷记 クレジット",
+    "debit": "借记 デビット",
+    "out": "转出 支出 出金",
+    "take_out": "提现 取款 取钱 取出 引き出",
+    "log_out": "登出 退出登录 注销 ログアウト",
+    "cancel": "取消 退订 终止 删除 移除 去掉 取り消 キャンセル 中止 解約 削除",
+    "decline": "拒绝 拒否",
+    "download": "下载 ダウンロード",
+    "export": "导出 エクスポート",
+    "uninstall": "卸载 アンインストール",
+    "decrypt": "解密 復号",
+    "descending": "降序 降順",
+    "minimum": "最小 最低 最少",
+    "coming": "明天 后天 下周 下个 下次 下月 明年 明日 来週 来月 次回",
+}
+
+# A word of the first list together with one of the second, wherever both stand in a text.
+PHRASES = {
+    "off": ("schalte schalt mach stell stelle", "aus ab"),
+    "log_out": ("log logged logging sign signed signing opt melde", "out ab"),
+}
