@@ -224,6 +224,19 @@ class Keys:
         """Return the name of a tenant's search index under one encoder."""
         return f"{self.prefix(layer, tenant)}{encoder}"
 
+    def ledger(self, name: str) -> str:
+        """Return the key of what the planner notes about its own entries, of all tenants."""
+        return f"{KEY_VERSION}:{self.secret_id}:{name}"
+
+    def under(self, context: str, adapter: str) -> str:
+        """Return a context's digest for one state of its adapter's weights.
+
+        Args:
+            context: Digest of a context, in which the adapter has its name in the log.
+            adapter: The name under which its weights are served, which holds their hash.
+        """
+        return self.digest("under", context, adapter)
+
     def salt(self, tenant: str, adapter: str | None = None) -> str:
         """Return the derived `cache_salt`: 64 hex digits over tenant, adapter and template."""
         parts = (check_tenant(tenant), adapter or "", self._template)

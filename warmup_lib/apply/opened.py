@@ -92,4 +92,33 @@ def open_context(
     hosts = tuple(t for t in targets if isinstance(t, ModelHost))
     texts = {item.text_digest for item in items if item.encoder and item.text_digest}
     vectors = PlanVectors(LakeVectors(lake, encoders[0] if encoders else ""), sorted(texts))
-    return Context(plan_id, config, keys, vectors, hosts)
+    return Context(
+        plan_id,
+        config,
+        keys,
+        vectors,
+        hosts,
+        adapters=_adapters(lake, plan_id),
+        complete=_complete(lake, plan_id),
+    )
+
+
+def _complete(lake: Lake, plan_id: str) -> bool:
+    """Return whether a plan stands alone and was made for all that is asked for."""
+    manifest = lake.manifest("plan", {"plan_id": plan_id})
+    meta = manifest.meta if manifest is not None else {}
+    parts = [meta.get("base"), meta.get("since"), *(meta.get("scope") or {}).values()]
+    return all(part is None for part in parts)
+
+
+def _adapters(lake: Lake, plan_id: str) -> dict[str, str]:
+    """Return the plan's adapters, and the names under which their present weights are served."""
+    from warmup_lib.layers.adapters import served_name
+
+    columns = ["layer", "adapter", "key_digest"]
+    rows = lake.read("plan", {"plan_id": plan_id}, columns).to_pylist()
+    return {
+        row["adapter"]: served_name(row["adapter"], row["key_digest"])
+        for row in rows
+        if row["layer"] == "adapters"
+    }

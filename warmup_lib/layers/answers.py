@@ -35,10 +35,12 @@ async def generate(items: Sequence[PlanItem], context: Context) -> dict[str, Cha
 async def _answer(
     item: PlanItem, served: Sequence[tuple[ModelHost, set[str]]], context: Context
 ) -> ChatResult | Outcome:
-    head = Head(item.model, item.system_prompt, item.tools, item.adapter)
+    adapter = context.adapter(item.adapter)
+    head = Head(item.model, item.system_prompt, item.tools, adapter)
     host = next((host for host, names in served if host.model(head) in names), None)
     if host is None:
-        return Outcome(item.item_id, "skipped", error="no host here serves its model")
+        what = "its model" if adapter is None else "its adapter"
+        return Outcome(item.item_id, "skipped", error=f"no host here serves {what}")
     try:
         params = _params(item)
         if not _whole(item, head, params, context):

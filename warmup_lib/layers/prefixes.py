@@ -25,7 +25,7 @@ from warmup_lib.layers.base import (
 from warmup_lib.layers.blocks import Chain, fit, in_order
 from warmup_lib.layers.heads import HeadHost
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
-from warmup_lib.layers.serving import UNSERVED, unserved
+from warmup_lib.layers.serving import UNSERVED, planned_adapters, unserved
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import PROBE_TEXT, Chat, Head, RequestRefused, own
 from warmup_lib.targets.together import together
@@ -41,7 +41,7 @@ class Prefixes(Layer):
 
     def candidates(self, demand: Demand, config: Config) -> pa.Table:
         """Return one row a head. `bytes` is 0: a host accounts in tokens."""
-        heads = demand.heads.filter(pc.equal(_reasons(demand.heads, config), ""))
+        heads = demand.heads.filter(pc.equal(_reasons(demand, config), ""))
         columns = {
             "key_digest": heads["head_digest"],
             "bytes": 0,
@@ -51,7 +51,7 @@ class Prefixes(Layer):
 
     def refused(self, demand: Demand, config: Config) -> pa.Table:
         """Return the heads that may not be warmed, each with the reason."""
-        why = _reasons(demand.heads, config)
+        why = _reasons(demand, config)
         kept = pc.not_equal(why, "")
         return refused_rows(self.name, demand.heads.filter(kept), "head_digest", why.filter(kept))
 
@@ -217,12 +217,13 @@ async def _able(head: Head, run: HeadHost) -> bool:
     return True
 
 
-def _reasons(heads: pa.Table, config: Config) -> Any:
+def _reasons(demand: Demand, config: Config) -> Any:
     """Return why each head may not be warmed; empty: it may."""
+    heads, loaded = demand.heads, planned_adapters(demand, config)
     eighths = pc.add(_eighths(heads["system_prompt"]), _eighths(heads["tools"]))
     short = pc.less(eighths, 8 * config.layers.prefixes.min_tokens)
     rest = pc.if_else(short, pa.scalar("short_head"), pa.scalar(""))
-    away = pc.if_else(unserved(heads["adapter"], config), pa.scalar(UNSERVED), rest)
+    away = pc.if_else(unserved(heads["adapter"], config, loaded), pa.scalar(UNSERVED), rest)
     return pc.coalesce(heads["unwarmable"], away)
 
 

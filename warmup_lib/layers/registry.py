@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from warmup_lib.config import Config
+from warmup_lib.layers.adapters import Adapters
 from warmup_lib.layers.base import Layer
 from warmup_lib.layers.embeddings import Embeddings
 from warmup_lib.layers.prefixes import Prefixes
 from warmup_lib.layers.responses import Responses
 
 LAYERS: dict[str, Layer] = {
+    "adapters": Adapters(),
     "embeddings": Embeddings(),
     "responses": Responses(),
     "prefixes": Prefixes(),  # last: it lives for minutes, and generated answers would age it

@@ -30,7 +30,7 @@ from warmup_lib.layers.base import (
 )
 from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
-from warmup_lib.layers.serving import unserved
+from warmup_lib.layers.serving import planned_adapters, unserved
 from warmup_lib.layers.sizes import response_bytes
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import ChatResult
@@ -54,7 +54,7 @@ class Responses(Layer):
 
     def candidates(self, demand: Demand, config: Config) -> pa.Table:
         """Return one row a request identity that has an answer or may have one generated."""
-        why = _reasons(demand.prompts, config)
+        why = _reasons(demand, config)
         prompts = demand.prompts.filter(pc.equal(why, ""))
         texts = pc.add(utf8_bytes(prompts["text"]), utf8_bytes(prompts["response"]))
         columns = {
@@ -68,7 +68,7 @@ class Responses(Layer):
 
     def refused(self, demand: Demand, config: Config) -> pa.Table:
         """Return the identities that may not be warmed, or that have no answer (`no_answer`)."""
-        why = _reasons(demand.prompts, config)
+        why = _reasons(demand, config)
         kept = pc.not_equal(why, "")
         refused = demand.prompts.filter(kept)
         return refused_rows(self.name, refused, "response_digest", why.filter(kept))
@@ -155,7 +155,7 @@ async def _similar(
     for n, one in enumerate(lookups):
         vector = one.vector if one.vector is not None else vectors.get(one.text_digest)
         if vector is not None:
-            asks.append(Ask(_index(one.tenant, context), one.context_digest, raw(vector)))
+            asks.append(Ask(_index(one.tenant, context), _shared(one, context), raw(vector)))
             asked.append(n)
     found = await store.nearest(asks, NEIGHBOURS, ("response", "prompt", "metadata"))
     chosen: list[Near | None] = [None] * len(lookups)
@@ -213,7 +213,7 @@ def _entry(item: PlanItem, answer: str, vector: Vector, context: Context) -> Ent
         "inserted_at": now,
         "updated_at": now,
         "metadata": json.dumps({"item_id": item.item_id, "plan_id": context.plan_id}),
-        "context": item.context_digest or "",
+        "context": _shared(item, context),
     }
     return Entry(key, fields, item.ttl_s)
 
@@ -223,6 +223,15 @@ def _index(tenant: str, context: Context) -> str:
     return context.keys.index(Responses.name, context.namespace(tenant), encoder)
 
 
+def _shared(of: PlanItem | Lookup, context: Context) -> str:
+    """Return what an entry and a similar question must share.
+
+    The context's digest holds the adapter by its name in the log, whatever its weights are.
+    """
+    digest, served = of.context_digest or "", context.adapter(of.adapter)
+    return digest if served in (None, of.adapter) else context.keys.under(digest, served)
+
+
 def _item_key(item: PlanItem, context: Context) -> str:
     return context.keys.key(
         under(Responses.name, context.vectors.encoder),
@@ -230,7 +239,7 @@ def _item_key(item: PlanItem, context: Context) -> str:
         item.key_digest,
         model=item.model,
         model_revision=item.model_revision,
-        adapter=item.adapter,
+        adapter=context.adapter(item.adapter),
     )
 
 
@@ -241,21 +250,23 @@ def _lookup_key(lookup: Lookup, context: Context) -> str:
         lookup.response_digest,
         model=lookup.model,
         model_revision=lookup.model_revision,
-        adapter=lookup.adapter,
+        adapter=context.adapter(lookup.adapter),
     )
 
 
-def _reasons(prompts: pa.Table, config: Config) -> Any:
+def _reasons(demand: Demand, config: Config) -> Any:
     """Return why each row may not be warmed; empty: it may.
 
     A row without an answer is kept where it is one of the hottest that a host may still generate:
     those without messages before, for only these are whole in the plan, and whose adapter a host
     serves.
     """
+    prompts = demand.prompts
     why = pc.fill_null(prompts["unwarmable"], "")
     mute = pc.and_(pc.equal(why, ""), pc.equal(pc.fill_null(prompts["response"], ""), ""))
     limit = config.layers.responses.generate if _has_host(config) else 0
-    closed = pc.or_(pc.fill_null(prompts["history"], False), unserved(prompts["adapter"], config))
+    away = unserved(prompts["adapter"], config, planned_adapters(demand, config))
+    closed = pc.or_(pc.fill_null(prompts["history"], False), away)
     askable = pc.indices_nonzero(pc.and_(mute, pc.invert(closed)))
     order = pa.table(
         {

@@ -29,10 +29,10 @@ _SPREAD = 0.06
 
 _README = """# Composed adapters
 
-LoRA adapters for the embedded model host, rank {rank}, in PEFT's format, one for each adapter that
-the sample log names. Their weights are **drawn from a fixed seed, not trained**: they change what the
-model says, so that a host that serves one can be told from a host that serves the base model, and
-are good for nothing else.
+LoRA adapters for the embedded model host, rank {rank}, in PEFT's format: one for each adapter
+that the sample log names. Their weights are **drawn from a fixed seed, not trained**: they change
+what the model says, so that a host that serves one can be told from a host that serves the base
+model, and are good for nothing else.
 """
 
 

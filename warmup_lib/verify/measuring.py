@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warmup_lib.errors import TargetUnavailable
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context, Layer, PlanItem
+from warmup_lib.layers.base import SHARED, Context, Layer, PlanItem
 from warmup_lib.stage import Progress
 from warmup_lib.targets.base import Target
 from warmup_lib.verify.baselines import Coverage, compare
@@ -54,6 +54,11 @@ class Subject:
     def planned(self) -> list[Layer]:
         """The layers of which the plan holds items."""
         return [layer for layer in self.layers if self.of(layer)]
+
+    @property
+    def looked_up(self) -> list[Layer]:
+        """The planned layers that a request looks something up in: their items are tenants'."""
+        return [la for la in self.planned if any(i.tenant != SHARED for i in self.of(la))]
 
 
 @dataclass
@@ -124,7 +129,7 @@ class Measuring:
     async def run(self) -> Measured:
         """Return what replaying and comparing gave; nothing for a window without requests."""
         measured = Measured()
-        for layer in self._subject.planned if self._window.rows.num_rows else ():
+        for layer in self._subject.looked_up if self._window.rows.num_rows else ():
             parts = await self._replay(layer)
             for part in parts:
                 measured.add(part)

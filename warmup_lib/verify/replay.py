@@ -126,7 +126,7 @@ async def on_hosts(
         TargetUnavailable: A host does not answer.
     """
     settings = context.config.verify
-    away = unserved(requests["adapter"], context.config)
+    away = unserved(requests["adapter"], context.config, context.adapters)
     requests = requests.filter(pc.invert(away))
     strata = [
         (row["tenant"], row["head_digest"] in heads)
