@@ -275,6 +275,7 @@ PLAN = Table(
             "tier", STR, "kind of item inside its layer, such as `L1`; null: the layer's main one"
         ),
         Column("chunk_ids", STRS, "chunks to store, best first; null but in `retrieval`"),
+        Column("document", STR, "document that a chunk is cut from; null elsewhere"),
         Column("source_digest", STR, "digest of the content it was made from", "hex"),
         Column("vector", VECTOR, "vector to store where it is no single text's; null elsewhere"),
     ),

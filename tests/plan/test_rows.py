@@ -65,6 +65,7 @@ def test_counts_by_layer_and_tenant() -> None:
         "items": {"responses": 2, "prefixes": 0},
         "expected_hits": {"responses": 9.0, "prefixes": 0.0},
         "bytes": {"responses": 206, "prefixes": 0},
+        "tiers": {},
         "tenants": {"acme": 1, "other": 1},
         "left_out": {"responses": {"below_budget": 3}, "prefixes": {"volatile": 1}},
     }

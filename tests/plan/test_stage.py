@@ -26,6 +26,7 @@ DEGREES = {"t-a": 0.0, "t-b": 30.0, "t-c": 60.0, "t-d": 170.0, "t-n": 100.0}
 
 def config(**more: Any) -> Config:
     layers = {"responses": {"items": 2, "generate": 0}, "embeddings": {"items": 3}}
+    layers |= {"weights": {"enabled": False}, "adapters": {"enabled": False}}
     return Config.model_validate({"encoder": {"threshold": 0.8}, "layers": layers, **more})
 
 
@@ -67,14 +68,15 @@ def test_plan_covers_the_most_and_says_what_to_expect(lake: Lake) -> None:
     facts = report.facts
     assert facts["decision"] == "planned"
     assert facts["plan_id"].startswith(f"{DAY}-nightly-")
-    assert facts["items"] == {"embeddings": 3, "responses": 2, "prefixes": 2}
+    assert facts["items"] == {"embeddings": 5, "responses": 2, "prefixes": 2}
+    assert facts["tiers"] == {"L1": {"layer": "embeddings", "items": 2, "expected_hits": 17.0}}
     # c serves b, itself and the redacted x; d is alone; a is left.
     assert keys(lake, report, "responses") == ["c", "d"]
     assert facts["expected_hits"] == {"embeddings": 10.0, "responses": 17.0, "prefixes": 17.0}
-    assert facts["tenants"] == {"acme": 7}
+    assert facts["tenants"] == {"acme": 9}
     assert facts["drift"] is None
     assert facts["bytes"]["embeddings"] > 0
-    assert report.rows_out == 7
+    assert report.rows_out == 9
     assert report.rows_in == 5 + 3
     assert facts["left_out"]["responses"] == {"below_budget": 1, "covered": 1, "redacted": 1}
     assert facts["left_out"]["prefixes"] == {"volatile": 1}
@@ -263,8 +265,7 @@ def test_incremental_builds_on_a_chain_and_lets_it_run_out(lake: Lake) -> None:
     settings = config(
         layers={
             "responses": {"items": 2, "generate": 0, "ttl": "3d"},
-            "embeddings": {"enabled": False},
-            "prefixes": {"enabled": False},
+            **dict.fromkeys(("weights", "adapters", "embeddings", "prefixes"), {"enabled": False}),
         }
     )
     first = run(lake, DAY, settings)
@@ -284,7 +285,7 @@ def test_incremental_builds_on_a_chain_and_lets_it_run_out(lake: Lake) -> None:
 
 def test_incremental_without_a_plan_is_a_full_one(lake: Lake) -> None:
     report = run(lake, DAY, config(), strategy="incremental")
-    assert report.facts["items"] == {"embeddings": 3, "responses": 2, "prefixes": 2}
+    assert report.facts["items"] == {"embeddings": 5, "responses": 2, "prefixes": 2}
     assert plan_meta(lake, report.facts["plan_id"])["base"] is None
 
 
@@ -318,7 +319,7 @@ def test_missing_stages_are_named_in_their_order(tmp_path: Path) -> None:
     [
         ({"strategy": "half"}, "no strategy"),
         ({"kind": "a-b"}, "no kind"),
-        ({"layers": ["weight"]}, "no such layer: weight; there are embeddings"),
+        ({"layers": ["weight"]}, "no such layer: weight; there are .*embeddings"),
         ({"layers": []}, "no layer is enabled"),
         ({"since": "yesterday"}, "not a day"),
     ],

@@ -54,6 +54,7 @@ class PlanItem:
     reason: str
     tier: str | None = None
     chunk_ids: Sequence[str] | None = None
+    document: str | None = None
     source_digest: str | None = None
     vector: Sequence[float] | None = None
 
@@ -293,17 +294,17 @@ class Layer(Protocol):
 
     async def find_tier(
         self,
-        tier: str,
+        tier: str,  # noqa: ARG002
         lookups: Sequence[Lookup],
-        target: Target,
-        context: Context,
+        target: Target,  # noqa: ARG002
+        context: Context,  # noqa: ARG002
     ) -> list[Match]:
         """Return the same for one of `tiers`.
 
         Raises:
             TargetUnavailable: The target does not answer.
         """
-        raise NotImplementedError(f"layer {self.name} has no tier {tier}")
+        return [Match(lookup.request_id, False, asked=False) for lookup in lookups]
 
     async def audit(
         self,
@@ -360,6 +361,7 @@ def item_id(
     model: str = "",
     revision: str | None = None,
     adapter: str | None = None,
+    source: str | None = None,
 ) -> str:
     """Return the id of a plan item: the same content gets the same id in every plan.
 
@@ -370,6 +372,8 @@ def item_id(
         model: Model, where the layer's key holds one.
         revision: Its revision.
         adapter: The adapter.
+        source: Digest of the content, where it can change under one key.
     """
-    joined = "\0".join([layer, tenant, key_digest, model, revision or "", adapter or ""])
+    place = [model, revision or "", adapter or ""]
+    joined = "\0".join([layer, tenant, key_digest, *place, *([source] if source else [])])
     return f"{layer}-{hashlib.sha256(joined.encode()).hexdigest()[:24]}"

@@ -1,16 +1,21 @@
-"""Layer `embeddings`: the vector of a text, by the text's identity, on a Redis."""
+"""Layer `embeddings`: the vector of a text, by the text's identity, on a Redis.
+
+Its tiers are the hashes of system prompts (L1) and the vectors of user segments (L2).
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
+from warmup_lib.layers import segments, system_prompts
 from warmup_lib.layers.base import (
+    Arranged,
     Context,
     Demand,
     Layer,
@@ -19,9 +24,10 @@ from warmup_lib.layers.base import (
     Outcome,
     PlanItem,
     Proof,
+    Vector,
     item_id,
 )
-from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
+from warmup_lib.layers.entries import encoder_problem, proof, prove_content, raw, receipt, under
 from warmup_lib.layers.rows import plan_rows, refused_rows
 from warmup_lib.layers.sizes import embedding_bytes
 from warmup_lib.targets.base import Target
@@ -29,14 +35,30 @@ from warmup_lib.targets.store import Entry, as_store
 
 
 class Embeddings(Layer):
-    """One entry a distinct text of a tenant, under the encoder's fingerprint."""
+    """One entry a distinct text of a tenant, one a system prompt, and one a user segment."""
 
     name = "embeddings"
     target_kind: Literal["redis", "host"] = "redis"
     match: Literal["exact", "semantic"] = "exact"
+    tiers: Mapping[str, Literal["exact", "semantic"]] = {
+        system_prompts.TIER: "exact",
+        segments.TIER: "exact",
+    }
+
+    def limits(self, config: Config) -> Mapping[str | None, int]:
+        """Return how many texts, system prompts and segments a plan may hold."""
+        settings = config.layers.embeddings
+        return {
+            None: settings.items,
+            system_prompts.TIER: settings.system_prompts,
+            segments.TIER: settings.segments,
+        }
 
     def candidates(self, demand: Demand, config: Config) -> pa.Table:
-        """Return one row a tenant and text; its heat is the sum over the requests that hold it."""
+        """Return one row a tenant and text; its heat is the sum over the requests that hold it.
+
+        After them come the rows of the tiers.
+        """
         texts = _texts(demand.prompts.filter(pc.is_null(demand.prompts["unwarmable"])))
         columns = {
             "key_digest": texts["text_digest"],
@@ -44,39 +66,50 @@ class Embeddings(Layer):
             "bytes": embedding_bytes(demand.dimension),
             "ttl_s": int(config.layers.embeddings.ttl.total_seconds()),
         }
-        return plan_rows(self.name, texts, columns)
+        return pa.concat_tables(
+            [
+                plan_rows(self.name, texts, columns),
+                system_prompts.candidates(demand, config),
+                segments.candidates(demand, config),
+            ]
+        )
 
     def refused(self, demand: Demand, config: Config) -> pa.Table:  # noqa: ARG002
-        """Return the texts that no request may have warmed, with the reason."""
+        """Return the texts and system prompts that no request may have warmed, with the reason."""
         texts = _texts(demand.prompts)
         texts = texts.filter(pc.not_equal(texts["unwarmable"], ""))
-        return refused_rows(self.name, texts, "text_digest", texts["unwarmable"])
+        refused = refused_rows(self.name, texts, "text_digest", texts["unwarmable"])
+        return pa.concat_tables([refused, system_prompts.refused(demand)])
+
+    async def arrange(
+        self, items: Sequence[PlanItem], target: Target, context: Context
+    ) -> Arranged:
+        """Make room for the segments, of which a Redis keeps a bounded set."""
+        others = [item for item in items if item.tier != segments.TIER]
+        ours = [item for item in items if item.tier == segments.TIER]
+        if not ours:
+            return Arranged(items)
+        fitted = await segments.arrange(ours, as_store(target), context)
+        return Arranged([*others, *fitted.items], fitted.skipped)
 
     async def warm(
         self, items: Sequence[PlanItem], target: Target, context: Context
     ) -> list[Outcome]:
-        """Write the vectors; an item without one under this encoder fails."""
+        """Write the entries; a text without a vector under this encoder fails."""
         store = as_store(target)
-        vectors = context.vectors.get([item.key_digest for item in items])
+        vectors = context.vectors.get([item.key_digest for item in items if item.tier is None])
+        entries: dict[str, Entry] = {}
         outcomes: dict[str, Outcome] = {}
-        ready: list[PlanItem] = []
         for item in items:
-            if problem := encoder_problem(item, vectors.get(item.key_digest), context):
-                outcomes[item.item_id] = Outcome(item.item_id, "failed", error=problem)
+            made = _entry(item, vectors, context)
+            if isinstance(made, str):
+                outcomes[item.item_id] = Outcome(item.item_id, "failed", error=made)
             else:
-                ready.append(item)
+                entries[item.item_id] = made
         start = time.perf_counter()
-        written = await store.write(
-            [
-                Entry(
-                    _key(item.tenant, item.key_digest, context),
-                    raw(vectors[item.key_digest]),
-                    item.ttl_s,
-                )
-                for item in ready
-            ]
-        )
-        ms = (time.perf_counter() - start) * 1000 / max(1, len(ready))
+        written = await store.write(list(entries.values()))
+        ms = (time.perf_counter() - start) * 1000 / max(1, len(entries))
+        ready = [item for item in items if item.item_id in entries]
         for item, done in zip(ready, written, strict=True):
             outcomes[item.item_id] = receipt(item, done, ms)
         return [outcomes[item.item_id] for item in items]
@@ -84,11 +117,20 @@ class Embeddings(Layer):
     async def prove(
         self, items: Sequence[PlanItem], target: Target, context: Context
     ) -> list[Proof]:
-        """Look for each key: present, of a vector's size, with a lifetime."""
-        keys = [_key(item.tenant, item.key_digest, context) for item in items]
-        seen = await as_store(target).look(keys)
+        """Look for each key: present, with a lifetime, and of a vector's size or known content."""
+        store = as_store(target)
         size = 4 * context.vectors.dimension
-        return [proof(item.item_id, one, size) for item, one in zip(items, seen, strict=True)]
+        texts = [item for item in items if item.tier is None]
+        prompts = [item for item in items if item.tier == system_prompts.TIER]
+        users = [item for item in items if item.tier == segments.TIER]
+        seen = await store.look([_key(item.tenant, item.key_digest, context) for item in texts])
+        proofs = [proof(i.item_id, one, size) for i, one in zip(texts, seen, strict=True)]
+        keys = [system_prompts.key(item, item.key_digest, context) for item in prompts]
+        proofs += await prove_content(prompts, keys, store, system_prompts.DIGEST)
+        keys = [segments.key(item.tenant, item.key_digest, context) for item in users]
+        proofs += await prove_content(users, keys, store, segments.DIGEST, size)
+        by_id = {one.item_id: one for one in proofs}
+        return [by_id[item.item_id] for item in items]
 
     async def find(
         self, lookups: Sequence[Lookup], target: Target, context: Context
@@ -100,13 +142,36 @@ class Embeddings(Layer):
         matches = []
         for lookup, one in zip(lookups, seen, strict=True):
             ident = item_id(self.name, lookup.tenant, lookup.text_digest)
-            found = proof(ident, one, size).resident
+            hit = proof(ident, one, size).resident
             matches.append(
                 Match(lookup.request_id, True, "exact", item_id=ident)
-                if found
+                if hit
                 else Match(lookup.request_id, False)
             )
         return matches
+
+    async def find_tier(
+        self, tier: str, lookups: Sequence[Lookup], target: Target, context: Context
+    ) -> list[Match]:
+        """Find the entry of each request's system prompt (L1) or user segment (L2)."""
+        find = system_prompts.find if tier == system_prompts.TIER else segments.find
+        return await find(lookups, as_store(target), context)
+
+
+def _entry(item: PlanItem, vectors: Mapping[str, Vector], context: Context) -> Entry | str:
+    """Return what to write, or why there is nothing."""
+    if item.tier == system_prompts.TIER:
+        return system_prompts.entry(item, context)
+    if item.tier == segments.TIER:
+        if item.encoder != context.vectors.encoder:
+            return encoder_problem(item, None, context) or ""
+        return segments.entry(item, context)
+    vector = vectors.get(item.key_digest)
+    if problem := encoder_problem(item, vector, context):
+        return problem
+    return Entry(
+        _key(item.tenant, item.key_digest, context), raw(vectors[item.key_digest]), item.ttl_s
+    )
 
 
 def _key(tenant: str, text_digest: str, context: Context) -> str:

@@ -14,7 +14,9 @@ from warmup_lib.tables import LEFT_OUT, PLAN
 _EMPTY: Mapping[str, Any] = {"rank": 0, "expected_micro": 0, "reason": "", "model": ""}
 
 
-def plan_rows(layer: str, source: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+def plan_rows(
+    layer: str, source: pa.Table, columns: Mapping[str, Any], *, by_content: bool = False
+) -> pa.Table:
     """Return rows of the `plan` table, with the item ids filled in.
 
     Args:
@@ -23,11 +25,14 @@ def plan_rows(layer: str, source: pa.Table, columns: Mapping[str, Any]) -> pa.Ta
             `columns` does not give is taken from here where it is, else empty.
         columns: Columns as arrays, or one value for all rows; `key_digest` is needed. The item id
             is made of tenant, key digest, model, revision and adapter.
+        by_content: It is made of the source digest too, so that changed content is another item.
     """
     here = {name: source[name] for name in source.column_names}
     given: dict[str, Any] = {**_EMPTY, **here, **columns, "layer": layer}
     filled = {f.name: _filled(given.get(f.name), f.type, source.num_rows) for f in PLAN.schema}
-    place = ("tenant", "key_digest", "model", "model_revision", "adapter")
+    place = ["tenant", "key_digest", "model", "model_revision", "adapter"]
+    if by_content:
+        place.append("source_digest")
     parts = [filled[name].to_pylist() for name in place]
     ids = [item_id(layer, *of_row) for of_row in zip(*parts, strict=True)]
     filled["item_id"] = pa.array(ids, pa.string())

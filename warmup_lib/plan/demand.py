@@ -13,10 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from warmup_lib.config import Config
+from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import InputDataError
 from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Demand
+from warmup_lib.plan.corpus import read_chunks, read_members
+from warmup_lib.plan.segments import read_segments
 from warmup_lib.tables import HEADS, INT, PROMPTS, Table
 
 _SUMS = ("requests", "cache_hits", "bypassed", "failed")
@@ -57,7 +60,8 @@ def read_demand(
         models: Keep only these.
 
     Raises:
-        InputDataError: `day` is no ISO date, or it was not distilled or forecast.
+        InputDataError: `day` is no ISO date, it was not distilled or forecast, or has documents
+            and was not clustered.
     """
     days = history_days(lake, day, config)
     if lake.manifest("heat", {"day": day}) is None:
@@ -76,9 +80,22 @@ def read_demand(
             .cast(table.schema.append(pa.field("heat_micro", INT)))
             for table in (PROMPTS, HEADS)
         )
+        chunks = read_chunks(lake, day, tenants)
+        members = read_members(lake, connection, day, chunks)
+        segments = read_segments(connection, prompts, days[0], day, config)
     finally:
         connection.close()
-    return Demand(day, prompts, heads, encoder, dimension)
+    return Demand(
+        day,
+        prompts,
+        heads,
+        encoder,
+        dimension,
+        segments=segments,
+        members=members,
+        chunks=chunks,
+        vectors=LakeVectors(lake, encoder),
+    )
 
 
 def history_days(lake: Lake, day: str, config: Config) -> tuple[str, ...]:

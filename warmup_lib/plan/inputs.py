@@ -41,8 +41,11 @@ def input_digests(lake: Lake, days: Iterable[str], day: str, encoder: str) -> di
     Vectors stored on later days are left out: those of the texts that count here were there
     before, and a vector never changes.
     """
-    partitions = [(t, {"day": d}) for d in days for t in ("prompts", "heads")]
-    partitions.append(("heat", {"day": day}))
+    partitions = [(t, {"day": d}) for d in days for t in ("prompts", "heads", "requests")]
+    partitions += [(t, {"day": day}) for t in ("heat", "chunks")]
+    chunks = lake.manifest("chunks", {"day": day})
+    if chunks is not None and chunks.rows:
+        partitions += [(t, {"day": day}) for t in ("clusters", "members")]
     partitions += [
         ("vectors", p)
         for p in lake.partitions("vectors")
@@ -53,6 +56,15 @@ def input_digests(lake: Lake, days: Iterable[str], day: str, encoder: str) -> di
         for table, partition in partitions
         if (manifest := lake.manifest(table, partition)) is not None
     }
+
+
+def same_documents(inputs: Mapping[str, str], others: Mapping[str, str]) -> bool:
+    """Say whether two plans were made from the same retrieval documents."""
+
+    def chunks(digests: Mapping[str, str]) -> list[str]:
+        return [digest for name, digest in digests.items() if name.startswith("chunks/")]
+
+    return chunks(inputs) == chunks(others)
 
 
 def plan_id(made_from: Mapping[str, Any]) -> str:

@@ -22,6 +22,8 @@ from warmup_lib.stage import Progress
 from warmup_lib.tables import MICRO
 
 _BYTES_PER_TOKEN = 4
+_USES = {"L1": "send it", "L2": "are of its users", "L3": "are of its cluster"}
+"""What is asked of the items of a tier, as reasons say it."""
 
 
 class Offer(Protocol):
@@ -44,15 +46,15 @@ class Offer(Protocol):
         """Say why the choice at a position was made, without any text of it."""
 
 
-def open_offer(
+def open_offers(
     layer: Layer,
     demand: Demand,
     config: Config,
     vectors: Matrix,
     known: pa.Table,
     progress: Progress,
-) -> Offer:
-    """Return a layer's offer.
+) -> dict[str | None, Offer]:
+    """Return a layer's offers, one a tier, each under its own limit; the main one is None.
 
     Args:
         layer: The layer.
@@ -63,11 +65,23 @@ def open_offer(
         progress: Told how far the coverage is.
     """
     candidates = layer.candidates(demand, config)
-    limit = int(getattr(config.layers, layer.name).items)
-    if layer.match == "exact":
-        return ByHeat(candidates, limit)
     threshold = config.encoder.threshold
-    return ByCoverage(demand.prompts, candidates, known, vectors, threshold, limit, progress)
+    offers: dict[str | None, Offer] = {}
+    for tier, limit in layer.limits(config).items():
+        ours, held = of_tier(candidates, tier), of_tier(known, tier)
+        offers[tier] = (
+            ByHeat(ours, limit)
+            if layer.match == "exact" or tier is not None
+            else ByCoverage(demand.prompts, ours, held, vectors, threshold, limit, progress)
+        )
+    return offers
+
+
+def of_tier(items: pa.Table, tier: str | None) -> pa.Table:
+    """Return the rows of one tier."""
+    return items.filter(
+        pc.is_null(items["tier"]) if tier is None else pc.equal(items["tier"], tier)
+    )
 
 
 class ByHeat:
@@ -78,6 +92,7 @@ class ByHeat:
         self._limit = limit
         self._heat = ints(candidates["heat_micro"])
         self._tokens = _head_tokens(candidates)
+        self._tiers = candidates["tier"].to_pylist()
         self._rank = np.empty(candidates.num_rows, np.int64)
         order = pc.sort_indices(
             candidates.select(["key_digest", "tenant", "item_id"]),
@@ -100,7 +115,10 @@ class ByHeat:
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
         asked = f"{_a_day(choice.expected[position])} expected requests a day"
-        tokens = int(self._tokens[choice.rows[position]])
+        row = choice.rows[position]
+        if use := _USES.get(self._tiers[row]):
+            return f"{asked} {use}"
+        tokens = int(self._tokens[row])
         return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} hold it"
 
     def _choose(self, held: Mask, enough: int | None) -> Choice:

@@ -9,17 +9,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warmup_lib.plan.offer import Offer
+from warmup_lib.plan.offer import Offer, of_tier
 from warmup_lib.plan.selection import Choice
 from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, STR
 
 
-def item_rows(offer: Offer, choice: Choice) -> pa.Table:
-    """Return the chosen candidates as rows of the `plan` table, in order."""
+def item_rows(offer: Offer, choice: Choice, after: int = 0) -> pa.Table:
+    """Return the chosen candidates as rows of the `plan` table, in order.
+
+    Args:
+        offer: What was chosen from.
+        choice: What was chosen.
+        after: The rank of the layer's last item before these.
+    """
     rows = offer.candidates.take(pa.array(choice.rows, INT))
     count = len(choice.rows)
     filled = {
-        "rank": pa.array(range(1, count + 1), INT),
+        "rank": pa.array(range(after + 1, after + count + 1), INT),
         "expected_micro": pa.array(choice.expected, INT),
         "reason": pa.array([offer.reason(choice, n) for n in range(count)], STR),
     }
@@ -49,16 +55,35 @@ def left_out_rows(offer: Offer, choice: Choice, warm: pa.Table) -> pa.Table:
 
 
 def counted(items: pa.Table, left_out: pa.Table, layers: list[str]) -> dict[str, Any]:
-    """Return the facts of a plan's rows: items, expected hits and bytes by layer, and by tenant."""
+    """Return the facts of a plan's rows: items, expected hits and bytes by layer, and by tenant.
+
+    The expected hits of a layer are those of its main items: the tiers stand apart in `tiers`.
+    """
+    main = of_tier(items, None)
     return {
         "items": _by(items, "layer", None, layers),
         "expected_hits": {
             layer: round(micro / MICRO, 3)
-            for layer, micro in _by(items, "layer", "expected_micro", layers).items()
+            for layer, micro in _by(main, "layer", "expected_micro", layers).items()
         },
         "bytes": _by(items, "layer", "bytes", layers),
+        "tiers": _tiers(items),
         "tenants": _by(items, "tenant", None, []),
         "left_out": _reasons(left_out, layers),
+    }
+
+
+def _tiers(items: pa.Table) -> dict[str, dict[str, Any]]:
+    """Return layer, items and expected hits by tier."""
+    grouped = items.filter(pc.is_valid(items["tier"])).group_by(["tier", "layer"])
+    rows = grouped.aggregate([("expected_micro", "sum"), ("expected_micro", "count")])
+    return {
+        row["tier"]: {
+            "layer": row["layer"],
+            "items": int(row["expected_micro_count"]),
+            "expected_hits": round(int(row["expected_micro_sum"]) / MICRO, 3),
+        }
+        for row in sorted(rows.to_pylist(), key=lambda row: str(row["tier"]))
     }
 
 

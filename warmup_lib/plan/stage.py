@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -21,8 +22,8 @@ from warmup_lib.layers.registry import LAYERS, enabled
 from warmup_lib.plan.current import current_plan, next_sequence, plan_meta, standing
 from warmup_lib.plan.demand import history_days, read_demand
 from warmup_lib.plan.drift import drift
-from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id
-from warmup_lib.plan.offer import Offer, open_offer
+from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_documents
+from warmup_lib.plan.offer import Offer, of_tier, open_offers
 from warmup_lib.plan.rows import counted, item_rows, left_out_rows
 from warmup_lib.plan.selection import Choice
 from warmup_lib.stage import Progress, StageReport, silent
@@ -79,7 +80,10 @@ def run(
     days = history_days(lake, day, config)
     encoder, dimension = _encoder(lake, config, ask)
     base = current_plan(lake, day, layers=ask.names, scope=ask.scope)
-    made_from = _made_from(config, ask, encoder, base, input_digests(lake, days, day, encoder))
+    inputs = input_digests(lake, days, day, encoder)
+    for layer in ask.layers:
+        inputs |= layer.inputs(config)
+    made_from = _made_from(config, ask, encoder, base, inputs)
     progress("demand", 0, None)
     demand = read_demand(
         lake, day, config, encoder, dimension, since=since, tenants=tenants, models=models
@@ -89,7 +93,7 @@ def run(
         known = _standing(lake, base, day, encoder, renewed=True)
         parts = _weigh(lake, config, ask, demand, known, progress)
         facts = _drift_facts(config, base, parts)
-        if not force and _still_serves(lake, config, base, facts):
+        if not force and _still_serves(lake, config, base, facts, made_from["inputs"]):
             made = _wait(lake, base, parts, facts)
         else:
             warm = _standing(lake, made_from["base"], day, encoder, renewed=False)
@@ -116,15 +120,17 @@ class _Ask:
 
 @dataclass(frozen=True)
 class _Part:
-    """One layer's part of the plan.
+    """One layer's part of the plan, or that of one of its tiers.
 
     Attributes:
+        tier: The tier; None: the layer's main items.
         best: What a plan from nothing would choose.
         caught: What the current plan still catches, in millionths of a hit a day.
         refused: What must not be warmed, rows of the `left_out` table.
     """
 
     name: str
+    tier: str | None
     offer: Offer
     best: Choice
     caught: int
@@ -204,14 +210,18 @@ def _weigh(
     parts = []
     for layer in ask.layers:
         held = known.filter(pc.equal(known["layer"], layer.name))
-        offer = open_offer(layer, demand, config, vectors, held, progress)
         refused = layer.refused(demand, config)
-        parts.append(_Part(layer.name, offer, offer.best(), offer.caught(held), refused))
+        offers = open_offers(layer, demand, config, vectors, held, progress)
+        for tier, offer in offers.items():
+            caught = offer.caught(of_tier(held, tier))
+            parts.append(_Part(layer.name, tier, offer, offer.best(), caught, refused))
+            refused = refused.slice(0, 0)
     return parts
 
 
 def _drift_facts(config: Config, base: str | None, parts: list[_Part]) -> dict[str, Any]:
-    moved = drift({p.name: p.caught for p in parts}, {p.name: p.best.total for p in parts})
+    main = [part for part in parts if part.tier is None]
+    moved = drift({p.name: p.caught for p in main}, {p.name: p.best.total for p in main})
     by_layer = {layer: round(share, 6) for layer, share in moved.items()}
     return {
         "current": base,
@@ -221,17 +231,22 @@ def _drift_facts(config: Config, base: str | None, parts: list[_Part]) -> dict[s
     }
 
 
-def _still_serves(lake: Lake, config: Config, base: str | None, facts: dict[str, Any]) -> bool:
-    """Say whether the current plan may go on: same settings, and demand has hardly moved."""
+def _still_serves(
+    lake: Lake, config: Config, base: str | None, facts: dict[str, Any], inputs: dict[str, str]
+) -> bool:
+    """Say whether the current plan may go on: same settings and documents, demand hardly moved."""
+    if base is None:
+        return False
+    meta = plan_meta(lake, base)
     return (
-        base is not None
-        and plan_meta(lake, base)["config"] == config.digest()
+        meta["config"] == config.digest()
+        and same_documents(meta["inputs"], inputs)
         and facts["drift"] < config.plan.drift_threshold
     )
 
 
 def _wait(lake: Lake, base: str | None, parts: list[_Part], facts: dict[str, Any]) -> StageReport:
-    names = [part.name for part in parts]
+    names = list(dict.fromkeys(part.name for part in parts))
     items = lake.read("plan", {"plan_id": base or ""})
     items = items.filter(pc.is_in(items["layer"], value_set=pa.array(names)))
     told = {
@@ -239,7 +254,7 @@ def _wait(lake: Lake, base: str | None, parts: list[_Part], facts: dict[str, Any
         "decision": "wait",
         **counted(items, LEFT_OUT.empty(), names),
         **facts,
-        "expected_hits": {p.name: round(p.caught / MICRO, 3) for p in parts},
+        "expected_hits": {p.name: round(p.caught / MICRO, 3) for p in parts if p.tier is None},
     }
     note = (
         f"wait: {base} still catches {1 - facts['drift']:.1%} of what a new plan would (a new one "
@@ -256,12 +271,14 @@ def _write(
     drift_facts: dict[str, Any],
 ) -> StageReport:
     items, left_out = [], []
+    ranked: Counter[str] = Counter()
     for part in parts:
         choice = part.best
         if made_from["base"] is not None:
-            held = warm.filter(pc.equal(warm["layer"], part.name))
+            held = of_tier(warm.filter(pc.equal(warm["layer"], part.name)), part.tier)
             choice = part.offer.beyond(held, part.best.total)
-        items.append(item_rows(part.offer, choice))
+        items.append(item_rows(part.offer, choice, after=ranked[part.name]))
+        ranked[part.name] += len(choice.rows)
         left_out += [left_out_rows(part.offer, choice, warm), part.refused]
     ident = plan_id(made_from)
     chosen, others = pa.concat_tables(items), pa.concat_tables(left_out)
@@ -279,6 +296,6 @@ def _write(
     notes = tuple(
         f"{part.name}: nothing to warm, no candidate is expected to be asked for"
         for part in parts
-        if not part.best.total
+        if part.tier is None and not part.best.total
     )
     return StageReport("plan", 0, chosen.num_rows, 0.0, notes, facts)

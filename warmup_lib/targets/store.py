@@ -285,9 +285,22 @@ class RedisStore:
             commands.append(["FT.SEARCH", ask.index, query, "PARAMS", "2", "v", ask.vector, *tail])
         replies = await self._each(commands)
         async with self._answering():
-            return [_near(r, ask.index) for r, ask in zip(replies, asks, strict=True)]
+            return [near_in(r, ask.index) for r, ask in zip(replies, asks, strict=True)]
 
     # -- helpers ---------------------------------------------------------------------------------
+
+    async def run(self, commands: Sequence[Command], *, atomic: bool = False) -> list[Any]:
+        """Run commands for the modules beside this one, in batches or as one transaction.
+
+        Raises:
+            StoreUnavailable: No answer, or it refuses one of them.
+        """
+        replies = await (self._round(commands, True) if atomic else self._each(commands))
+        async with self._answering():
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
+        return replies
 
     async def _each(self, commands: Sequence[Command]) -> list[Any]:
         """Run commands that read, batch by batch."""
@@ -369,7 +382,7 @@ def _short(error: Exception) -> str:
     return f"it answers {code}" if code.isupper() and code.isalpha() else type(error).__name__
 
 
-def _near(reply: Any, index: str) -> list[Near]:
+def near_in(reply: Any, index: str) -> list[Near]:
     """Return the entries in a search reply.
 
     An index takes in every key that begins with its name; only those with a `:` after the name
