@@ -19,6 +19,7 @@ from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Demand
 from warmup_lib.plan.corpus import read_chunks, read_members
+from warmup_lib.plan.lengths import read_lengths
 from warmup_lib.plan.segments import read_segments
 from warmup_lib.tables import HEADS, INT, PROMPTS, Table
 
@@ -83,6 +84,7 @@ def read_demand(
         chunks = read_chunks(lake, day, tenants)
         members = read_members(lake, connection, day, chunks)
         segments = read_segments(connection, prompts, days[0], day, config)
+        lengths = read_lengths(connection, bounds, config)
     finally:
         connection.close()
     return Demand(
@@ -91,6 +93,7 @@ def read_demand(
         heads,
         encoder,
         dimension,
+        lengths=lengths,
         segments=segments,
         members=members,
         chunks=chunks,

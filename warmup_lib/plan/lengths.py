@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
 
 from warmup_lib.config import Config
 from warmup_lib.tables import INT, STR
+
+if TYPE_CHECKING:
+    import duckdb
 
 SCHEMA = pa.schema(
     [
@@ -38,7 +40,7 @@ FROM counted
 INNER JOIN heat
     ON heat.day = CAST($day AS DATE) AND heat.level = 'prompt'
     AND heat.tenant = counted.tenant AND heat.digest = counted.response_digest
-WHERE tokens > 0 AND {keep}
+WHERE tokens > 0 AND counted.last_day >= CAST($since AS DATE) {keep}
 GROUP BY model, model_revision, tokens
 HAVING SUM(heat.heat_micro) > 0
 ORDER BY model, model_revision NULLS FIRST, tokens
@@ -46,17 +48,27 @@ ORDER BY model, model_revision NULLS FIRST, tokens
 
 
 def read_lengths(
-    connection: duckdb.DuckDBPyConnection, bounds: Mapping[str, Any], keep: str, config: Config
+    connection: duckdb.DuckDBPyConnection, bounds: Mapping[str, Any], config: Config
 ) -> pa.Table:
-    """Return the length buckets of every model: the column `lengths` of the demand.
+    """Return the length buckets of every model that is asked for.
 
     Args:
         connection: A connection to the lake.
-        bounds: Values of `$first`, `$day` and of what `keep` names.
-        keep: Condition on `counted`: which demand counts.
+        bounds: Which demand counts: `first`, `day` and `since` as ISO dates; `tenant` and `model`
+            as lists, where only these are kept.
         config: The settings.
+
+    Returns:
+        Columns `model`, `model_revision`, `tokens` (longest prompt of the bucket), `requests`,
+        `heat_micro`.
     """
-    rows = connection.sql(_LENGTHS.format(keep=keep), params=dict(bounds)).to_arrow_table()
+    kept = [
+        f"AND list_contains(${name}, counted.{name})"
+        for name in ("tenant", "model")
+        if name in bounds
+    ]
+    query = _LENGTHS.format(keep=" ".join(kept))
+    rows = connection.sql(query, params=dict(bounds)).to_arrow_table()
     weights = config.layers.weights
     return buckets(rows.cast(SCHEMA), min(weights.buckets, weights.steps))
 

@@ -125,6 +125,7 @@ class ChatResult:
         cached_tokens: Prompt tokens taken from the cache; None: the host does not say.
         ttft_ms: Time to the first token; None: not streamed.
         total_ms: Time to the last token.
+        completion_tokens: Length of the answer; 0 where the host does not say.
     """
 
     text: str
@@ -133,6 +134,7 @@ class ChatResult:
     cached_tokens: int | None
     ttft_ms: float | None
     total_ms: float
+    completion_tokens: int = 0
 
 
 def result(
@@ -148,6 +150,7 @@ def result(
         cached_tokens=None if cached is None else int(cached),
         ttft_ms=ttft_ms,
         total_ms=total_ms,
+        completion_tokens=int(usage.get("completion_tokens") or 0),
     )
 
 
