@@ -61,7 +61,7 @@ class Guard:
         usual = pace.baseline_s if pace else None
         return {
             "pauses": pace.pauses if pace else 0,
-            "paused_s": round(pace.paused_s if pace else 0.0, 3),
+            "paused_s": round(pace.paused_s(time.monotonic()), 3) if pace else 0.0,
             "peak_concurrency": self._peak,
             "live_first_token_ms": None if usual is None else round(1000 * usual, 1),
         }

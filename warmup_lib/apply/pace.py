@@ -81,7 +81,6 @@ class Pace:
         limit: Requests that may be in flight; below 1, the share of time that one may take.
         paused: Why no request may be sent now; None: some may.
         pauses: Pauses for the sake of live traffic; listening is none.
-        paused_s: Seconds of all pauses that ended, listening too.
     """
 
     def __init__(self, config: InterferenceConfig, most: int, *, blind: bool, at: float) -> None:
@@ -91,7 +90,7 @@ class Pace:
         self.limit = 1.0
         self.paused: Why | None = None if blind else "listening"
         self.pauses = 0
-        self.paused_s = 0.0
+        self._paused_s = 0.0
         self._since = at
         self._busy, self._quiet = _Group(), _Group()
         self._undisturbed: deque[float] = deque(maxlen=_GROUPS)
@@ -106,6 +105,10 @@ class Pace:
     def baseline_s(self) -> float | None:
         """Live first-token time while nothing is warmed; None: nobody was heard."""
         return statistics.median(self._undisturbed) if self._undisturbed else None
+
+    def paused_s(self, at: float) -> float:
+        """Return the seconds of all pauses until now, listening too."""
+        return self._paused_s + (at - self._since if self.paused is not None else 0.0)
 
     def answered(self, seconds: float, at: float) -> None:
         """Take in how long one warm-up request took."""
@@ -161,7 +164,7 @@ class Pace:
             self._listened = at
             if (mean := self._quiet.taken()) is not None:
                 self._undisturbed.append(mean)
-        self.paused_s += at - self._since
+        self._paused_s += at - self._since
         self.paused = None
         self._busy.taken()
         self._steady_since = at

@@ -100,8 +100,15 @@ class ModelHost:
             raise HostUnavailable(self.name, f"/health answers {response.status_code}")
 
     async def served(self) -> set[str]:
-        """Return the names of the models and adapters it serves now."""
+        """Return the names of the models and adapters it serves now.
+
+        Raises:
+            ConfigError: The host refuses the key.
+            HostUnavailable: It does not answer.
+        """
         response = await self.send("GET", "/v1/models")
+        if response.status_code in (401, 403):
+            self.check(response)
         if response.status_code != 200:
             raise HostUnavailable(self.name, f"/v1/models answers {response.status_code}")
         with self.shape():
