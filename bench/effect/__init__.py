@@ -1,0 +1,1 @@
+"""Measures what warming is worth: one peak hour, replayed to a cold stack and to a warm one."""
