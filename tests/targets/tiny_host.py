@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.targets.tiny_adapters import TinyAdapters
+
 BLOCK = 4
 MODEL = "tiny"
 
@@ -20,7 +22,11 @@ MODEL = "tiny"
 class TinyHost:
     def __init__(self) -> None:
         self.models = [MODEL]
+        self.adapters = TinyAdapters()
         self.root: str | None = None  # folder of the models
+        self.context: int | None = None  # longest prompt and answer together
+        self.engines = 1
+        self.failing: dict[int, int] = {}  # engine -> chat requests that it fails from now on
         self.kv_blocks: int | None = 100  # what it says that it holds; it forgets nothing
         self.blocks: set[tuple[Any, ...]] = set()
         self.requests: list[dict[str, Any]] = []
@@ -41,7 +47,12 @@ class TinyHost:
     def metrics(self) -> str:
         size = "" if self.kv_blocks is None else f',num_gpu_blocks="{self.kv_blocks}"'
         config = f'vllm:cache_config_info{{block_size="{BLOCK}"{size}}} 1.0'
-        return f"process_start_time_seconds {self.started}\n{config}\n"
+        running = "".join(
+            f'vllm:num_requests_running{{engine="{engine}",model_name="{MODEL}"}} 0.0\n'
+            for engine in range(self.engines)
+        )
+        start = f"process_start_time_seconds {self.started}"
+        return f"{start}\n{config}\n{running}{self.adapters.metrics()}"
 
     def refuses(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
         if body.get("priority") and "priority" not in self.knows:
@@ -67,6 +78,14 @@ class TinyHost:
             usage |= {"prompt_tokens_details": {"cached_tokens": hits * BLOCK}}
         return usage
 
+    def chat_on(self, engine: int, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if engine not in range(self.engines):
+            return _refusal(f"data_parallel_rank {engine} is out of range", None)
+        if self.failing.get(engine):
+            self.failing[engine] -= 1
+            return 500, {"error": {"message": "the engine is not there", "code": 500}}
+        return self.chat(body)
+
     def chat(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if refusal := self.refuses(body):
             return refusal
@@ -77,10 +96,18 @@ class TinyHost:
     def complete(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if refusal := self.refuses(body):
             return refusal
+        if "logprobs" in body:
+            return self.first_token(body)
         if "ids" not in self.knows:
             return _refusal("prompt must be a string", "prompt")
         choice = {"text": self.answer, "finish_reason": self.finish}
         return 200, {"choices": [choice], "usage": self.usage(body["prompt"], body)}
+
+    def first_token(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        top = self.adapters.logprobs(body["model"], MODEL)
+        if top is None:
+            return 404, {"error": {"message": "the model does not exist"}}
+        return 200, {"choices": [{"text": " a", "logprobs": {"top_logprobs": [top]}}]}
 
     def render(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if "render" not in self.knows:
@@ -127,7 +154,13 @@ class _Handler(BaseHTTPRequestHandler):
         pages = {
             "/metrics": self.host.metrics(),
             "/v1/models": json.dumps(
-                {"data": [{"id": m, "root": self.host.root} for m in self.host.models]}
+                {
+                    "data": [
+                        {"id": m, "root": self.host.root, "max_model_len": self.host.context}
+                        for m in self.host.models
+                    ]
+                    + self.host.adapters.cards(MODEL)
+                }
             ),
         }
         status = self.host.status.get(self.path, 200)
@@ -143,6 +176,12 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/v1/chat/completions/render":
             status, answer = host.render(body)
             self.send(status, json.dumps(answer).encode())
+        elif self.path == "/v1/load_lora_adapter":
+            status, answer = host.adapters.load(body, MODEL)
+            self.send(status, json.dumps(answer).encode())
+        elif self.path == "/v1/unload_lora_adapter":
+            status, answer = host.adapters.unload(body)
+            self.send(status, json.dumps(answer).encode())
         elif self.path == "/v1/completions":
             host.prefills.append(body)
             status, answer = host.complete(body)
@@ -150,7 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/v1/chat/completions":
             host.requests.append(body)
             host.headers.append(dict(self.headers))
-            status, answer = host.chat(body)
+            engine = int(self.headers.get("X-data-parallel-rank") or 0)
+            status, answer = host.chat_on(engine, body)
             data = _stream(answer) if body.get("stream") and status == 200 else None
             self.send(status, host.raw or data or json.dumps(answer).encode())
         else:
@@ -158,8 +198,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(host: TinyHost) -> Iterator[TinyHost]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"host": host}))
+def serving(host: TinyHost, port: int = 0) -> Iterator[TinyHost]:
+    server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"host": host}))
     server.daemon_threads = True
     host.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
