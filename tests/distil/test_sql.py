@@ -92,6 +92,7 @@ USABLE = [
     {"response": "failed", "status": 500},
     {"response": "with a name", "redacted": True},
     {"response": "private", "cache_control": "private, No-Store"},
+    {"response": "one user's", "cache_control": "max-age=60, private"},
     {"response": "went round", "bypass": True},
     {"response": "cut", "extra": json.dumps({"finish_reason": "length"})},
     {"response": "cut too", "params": json.dumps({"max_tokens": 20.0}), "completion_tokens": 20},
@@ -137,6 +138,8 @@ def test_answers_at_one_moment_are_settled_by_request_id(
     [
         ([{"redacted": True}, {"redacted": True, "bypass": True}], "redacted"),
         ([{"bypass": True}, {"cache_control": "no-store"}], "no_store"),
+        ([{"cache_control": "private"}, {"cache_control": "max-age=0, No-Store"}], "no_store"),
+        ([{"cache_control": "privately, no-stores, public"}], None),
         ([{"status": 429}, {"status": 500}], "failed_only"),
         ([{"status": 429}, {"bypass": True}], None),
         ([{"redacted": True}, {}], None),

@@ -140,6 +140,26 @@ def test_digests_are_of_the_whole_text_and_storage_is_of_the_redacted_one(
     assert secret not in text
 
 
+def test_cache_control_of_request_and_answer_are_kept_together(
+    tmp_path: Path, canonical: Any, write: Any, ingest: Any, stored: Any
+) -> None:
+    answered = {"Cache-Control": "no-store"}
+    rows = [
+        canonical(1, cache_control="max-age=60", response_headers=answered),
+        canonical(2, headers={"cache-control": "private"}),
+        canonical(3, extra={"response_headers": answered | {"X-Id": "7"}}),
+        canonical(4, response_headers={"Cache-Control": 5}),
+    ]
+    ingest(write(tmp_path / "log", *rows))
+    found = [(r["cache_control"], r["bypass"]) for r in stored("requests")]
+    assert found == [
+        ("max-age=60, no-store", False),
+        ("private", False),
+        ("no-store", False),
+        (None, False),
+    ]
+
+
 def test_marks(tmp_path: Path, canonical: Any, write: Any, ingest: Any, stored: Any) -> None:
     rows = [
         canonical(1),

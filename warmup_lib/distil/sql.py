@@ -12,11 +12,14 @@ _KEY = "tenant, response_digest"
 # Tokens are estimated at four characters of ASCII each, and one Chinese character.
 # An answer that was cut off or filtered is no answer to keep. Logs that say nothing of how an
 # answer ended are believed, but for answers as long as they were allowed to be.
-_DEMAND = """
+# What says that an answer may not be kept stands in the request's header or in the answer's.
+_DEMAND = r"""
 demand AS (
     SELECT
         *,
-        COALESCE(bypass, false) OR COALESCE(cache_control ILIKE '%no-store%', false) AS no_store,
+        COALESCE(bypass, false)
+            OR COALESCE(regexp_matches(cache_control, '(?i)\b(no-store|private)\b'), false)
+            AS no_store,
         COALESCE(status >= 400, false) AS erred,
         COALESCE(redacted, false) AS was_redacted,
         (ts, request_id, source, position) AS moment,

@@ -86,3 +86,14 @@ def goes_round(cache_control: Any, *settings: Mapping[str, Any]) -> bool:
         or (place.get("cache_enabled") is not None and not truthy(place["cache_enabled"]))
         for place in settings
     )
+
+
+def cache_control(*sources: Any) -> str | None:
+    """Return the cache-control of request and answer as one text; None: neither has any.
+
+    An answer may not be kept where either side forbids it, so nobody needs to know which one did.
+
+    Args:
+        sources: Headers' values; what is no text is left out.
+    """
+    return ", ".join(s for s in sources if isinstance(s, str) and s) or None

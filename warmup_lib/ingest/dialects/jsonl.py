@@ -66,7 +66,8 @@ class Jsonl:
         unknown = {k: v for k, v in row.items() if k not in FIELDS and v is not None}
         extra = {**fields.mapping(row, "extra"), **unknown}
         found = marks.headers(extra.get("metadata"), extra.get("headers"))
-        cache_control = fields.text(row, "cache_control")
+        answered = marks.headers(extra.get("response_headers"))
+        cache_control = fields.text(row, "cache_control") or found.get("cache-control")
         served_from = fields.text(row, "served_from")
         return LogRow(
             request_id=request_id,
@@ -86,7 +87,7 @@ class Jsonl:
             ab_arm=fields.text(row, "ab_arm"),
             ab_score=fields.number(row, "ab_score", negative=True),
             params=params,
-            cache_control=cache_control,
+            cache_control=marks.cache_control(cache_control, answered.get("cache-control")),
             response=fields.text(row, "response"),
             status=fields.whole(row, "status", largest=999),
             prompt_tokens=fields.whole(row, "prompt_tokens"),
@@ -105,7 +106,7 @@ class Jsonl:
             ),
             cache_hit=served_from is not None,
             bypass=marks.goes_round(
-                cache_control or found.get("cache-control"),
+                cache_control,
                 {"skip_cache": _flag(row, "skip_cache")},
                 params,
                 extra,
