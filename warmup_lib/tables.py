@@ -169,7 +169,7 @@ HEADS = Table(
         Column("requests", INT, "demand of the day", "requests"),
         Column("last_ts", TIME, "last request of the day", "UTC"),
         Column("mean_ttft_ms", REAL, "mean logged time to first token", "ms"),
-        Column("unwarmable", STR, "why it must not be warmed; null: it may"),
+        Column("unwarmable", STR, "why it must not be warmed, in part with a detail; null: it may"),
     ),
     ("tenant", "head_digest"),
 )
@@ -291,7 +291,7 @@ LEFT_OUT = Table(
         _TENANT,
         Column("digest", STR, "identity", "hex"),
         Column("heat_micro", INT, "own expected requests", "millionths of a request a day"),
-        Column("reason", STR, "why not, from a closed list"),
+        Column("reason", STR, "why not: a word from a closed list, some with `: ` and a detail"),
     ),
     ("layer", "tenant", "digest"),
 )
@@ -380,3 +380,8 @@ TABLES: dict[str, Table] = {
         HITS,
     )
 }
+
+
+def reason_word(reason: str) -> str:
+    """Return the word from the closed list, without the detail that some have after it."""
+    return reason.partition(":")[0]

@@ -154,7 +154,8 @@ def test_heads_with_a_moment_in_them_are_volatile(
     lake = store_requests(tmp_path, rows)
     report = run(lake, DAY, Config())
     heads = lake.read("heads", {"day": DAY}).to_pylist()
-    assert sorted(h["unwarmable"] or "" for h in heads) == ["", "volatile", "volatile", "volatile"]
+    told = "volatile: timestamp at characters 12-17"
+    assert sorted(h["unwarmable"] or "" for h in heads) == ["", told, told, told]
     assert report.facts["unwarmable_heads"] == {"volatile": 3}
     assert (report.rows_in, report.rows_out) == (4, 4 + 4)
 

@@ -62,18 +62,54 @@ def head(digest: str, prompt: str, tenant: str = "acme") -> tuple[str, str, str,
 def test_three_heads_that_differ_in_a_moment_are_volatile() -> None:
     heads = [head(f"d{i}", f"You help. The time is 10:{i:02}.") for i in range(MIN_VARIANTS)]
     others = [head("e1", "You help. Be brief."), head("e2", "You help. Be kind.")]
-    assert volatile([*heads, *others]) == {"d0", "d1", "d2"}
+    told = "timestamp at characters 22-27"
+    assert volatile([*heads, *others]) == {"d0": told, "d1": told, "d2": told}
 
 
 def test_two_are_not_enough_and_tenants_are_kept_apart() -> None:
     heads = [head(f"d{i}", f"It is 10:{i:02}.") for i in range(2)]
-    assert volatile([*heads, head("d2", "It is 10:30.", tenant="zeta")]) == set()
+    assert volatile([*heads, head("d2", "It is 10:30.", tenant="zeta")]) == {}
 
 
 def test_versions_of_a_prompt_are_not_volatile() -> None:
-    assert volatile([head(f"d{n}", f"Answer in {n} words.") for n in (20, 50, 80)]) == set()
+    assert volatile([head(f"d{n}", f"Answer in {n} words.") for n in (20, 50, 80)]) == {}
 
 
 def test_a_moment_in_the_tools_counts_too() -> None:
     tools = [f'[{{"name":"f","description":"as of 2026-03-{d}"}}]' for d in (12, 13, 14)]
-    assert volatile([("acme", t, "Help.", t) for t in tools]) == set(tools)
+    assert volatile([("acme", t, "Help.", t) for t in tools]) == dict.fromkeys(
+        tools, "timestamp at characters 34-44 of the tools"
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["2026-03-14 10:20:3{}"], "timestamp at characters 4-23"),
+        (["Saturday, 10:2{}"], "timestamp at characters 14-19"),
+        (["6f1c0b1e-5a5e-4f0b-9c3e-1d2a3b4c5d6{}"], "id at characters 4-40"),
+        (["req_8f3a2b1c9{}"], "id at characters 4-18"),
+        (["123456{}"], "number at characters 4-11"),
+        (["req_8f3a2b1c9{}", "12:0{}"], "id at characters 4-18, 1 more"),
+        (["since 2026-01-01,", "req_8f3a2b1c9{}"], "id at characters 22-36"),
+    ],
+)
+def test_the_first_span_that_differs_is_told_and_not_its_text(texts: list[str], told: str) -> None:
+    heads = [head(str(n), "At: " + " ".join(t.format(n) for t in texts)) for n in range(3)]
+    assert [text[4:] for _, _, text, _ in heads] != [heads[0][2][4:]] * 3
+    assert volatile(heads) == {"0": told, "1": told, "2": told}
+
+
+def test_each_head_is_told_its_own_place() -> None:
+    heads = [head(day, f"On {day} at 10:2{n}.") for n, day in enumerate(("Monday", "Friday"))]
+    heads.append(head("Wednesday", "On Wednesday at 10:22."))
+    late = [head(f"d{n}", f"Since May {5 + n % 2 * 10} until 10:2{n}.") for n in range(3)]
+    told = volatile([*heads, *late])
+    assert told["Monday"] == "timestamp at characters 3-9, 1 more"
+    assert told["Wednesday"] == "timestamp at characters 3-12, 1 more"
+    assert told["d0"] == "timestamp at characters 6-11, 1 more"
+    assert told["d1"] == "timestamp at characters 6-12, 1 more"
+
+
+def test_heads_of_one_text_are_not_volatile() -> None:
+    assert volatile([head(f"d{n}", "Open since 2026-01-01.") for n in range(3)]) == {}

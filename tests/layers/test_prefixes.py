@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from samples import texts
 from tests.layers.building import (
     DictVectors,
     context,
@@ -498,6 +499,54 @@ def test_on_a_real_host(vllm: tuple[str, str], with_host: Any) -> None:
     ]
     assert [(m.hit, m.cached_tokens) for m in found] == [(False, 0), (True, whole[1]), (False, 0)]
     assert found[1].item_id == item[1].item_id
+
+
+@pytest.mark.host
+def test_real_heads_share_blocks_and_are_kept_from_other_tenants(
+    vllm: tuple[str, str], with_host: Any
+) -> None:
+    keys = new_keys()
+    url, model = vllm
+    many = []
+    for name in ("acme-bank", "lanting-shop", "nordwind-travel"):
+        tenant = texts.tenant(name)
+        for place in zip(list(tenant.areas)[:2], list(tenant.locales)[:2], strict=True):
+            system = tenant.head(*place, arm=None, day=1, clock="")
+            many += planned(keys, tenant=name, system=system, model=model)
+    many = [replace(item, rank=rank) for rank, item in enumerate(many, 1)]
+
+    async def work(host: ModelHost) -> Any:
+        arranged = await LAYER.arrange(many, host, bare(keys))
+        warm = [(await LAYER.warm([item], host, bare(keys)))[0] for item in arranged.items]
+        proofs = await LAYER.prove(many, host, bare(keys))
+        rendered = [await head_tokens(host, _as_head(item)) for item in many]
+        stranger = asked(keys, "other", "What now?", many[0].system_prompt or "", model=model)
+        cold = await LAYER.find([stranger], host, bare(keys))
+        again = await LAYER.warm(many[:1], host, bare(keys))
+        return arranged, warm, proofs, rendered, cold, again
+
+    arranged, warm, proofs, rendered, cold, again = with_host(url, work, cache_salt="derived")
+    counts = [len(tokens) for tokens in rendered]
+    assert min(counts) >= 1_200
+    assert max(counts) >= 2_000
+    assert arranged.skipped == []
+    whole = [count // 32 * 32 for count in counts]
+    shares = [
+        int(p.evidence.split("=")[1].split("/")[0]) / n for p, n in zip(proofs, whole, strict=True)
+    ]
+    assert min(shares) >= 0.95
+    assert all(proof.resident for proof in proofs)
+    assert {o.status for o in warm} == {"warmed"}
+    # A tenant's second head begins like its first one: what both hold was computed once.
+    kept = {
+        (item.tenant, *tokens[:end])
+        for item, tokens in zip(many, rendered, strict=True)
+        for end in range(32, len(tokens) + 1, 32)
+    }
+    assert sum(o.tokens for o in warm) == 32 * len(kept) < 0.6 * sum(whole)
+    assert all(o.bytes == o.tokens * 23_040 for o in warm)
+    assert [(m.hit, m.cached_tokens) for m in cold] == [(False, 0)]
+    assert (again[0].status, again[0].tokens) == ("already", 0)
 
 
 def _as_head(item: PlanItem) -> Head:

@@ -59,7 +59,14 @@ def test_left_out_says_why() -> None:
 def test_counts_by_layer_and_tenant() -> None:
     made = offer()
     items = item_rows(made, choice(4, 2))
-    refused = rows_of("left_out", [{"layer": "prefixes", "digest": "h", "reason": "volatile"}])
+    reasons = (
+        "volatile: timestamp at characters 0-19",
+        "volatile: id at characters 4-9",
+        "redacted",
+    )
+    refused = rows_of(
+        "left_out", [{"layer": "prefixes", "digest": r, "reason": r} for r in reasons]
+    )
     left_out = pa.concat_tables([left_out_rows(made, choice(4, 2), PLAN.empty()), refused])
     assert counted(items, left_out, ["responses", "prefixes"]) == {
         "items": {"responses": 2, "prefixes": 0},
@@ -67,6 +74,6 @@ def test_counts_by_layer_and_tenant() -> None:
         "bytes": {"responses": 206, "prefixes": 0},
         "tiers": {},
         "tenants": {"acme": 1, "other": 1},
-        "left_out": {"responses": {"below_budget": 3}, "prefixes": {"volatile": 1}},
+        "left_out": {"responses": {"below_budget": 3}, "prefixes": {"redacted": 1, "volatile": 2}},
     }
     assert counted(PLAN.empty(), LEFT_OUT.empty(), ["responses"])["items"] == {"responses": 0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from warmup_lib.guard import signature
 from warmup_lib.keys import embedding_text
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
+from warmup_lib.tables import reason_word
 
 
 def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
@@ -77,8 +78,10 @@ def _mark_volatile(heads: pa.Table) -> pa.Table:
         for row in rows
     )
     marked = [
-        known or ("volatile" if row["head_digest"] in found else None)
-        for known, row in zip(heads["unwarmable"].to_pylist(), rows, strict=True)
+        known or (f"volatile: {found[digest]}" if digest in found else None)
+        for known, digest in zip(
+            heads["unwarmable"].to_pylist(), heads["head_digest"].to_pylist(), strict=True
+        )
     ]
     return _with(heads, "unwarmable", marked)
 
@@ -125,8 +128,8 @@ def _facts(prompts: pa.Table, heads: pa.Table) -> dict[str, Any]:
         return int(pc.sum(prompts[name], min_count=0).as_py())
 
     def reasons(table: pa.Table) -> dict[str, int]:
-        counts = pc.value_counts(table["unwarmable"]).to_pylist()
-        return {c["values"]: c["counts"] for c in counts if c["values"] is not None}
+        why = table["unwarmable"].drop_null().to_pylist()
+        return dict(Counter(reason_word(reason) for reason in why))
 
     return {
         "prompts": prompts.num_rows,

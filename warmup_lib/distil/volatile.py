@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
 
 MIN_VARIANTS = 3
 """So many heads of one form in a day, and they are taken as one head with a moment or id in it."""
@@ -27,24 +28,27 @@ _WEEKDAY = (
 )
 _NTH = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\b)?"
+_ID = (
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+    r"\b[a-z]{1,12}[_-](?=[a-z]*\d)[0-9a-z]{8,}\b",
+    r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{16,}\b",
+    r"\b(?=[a-f]*\d)[0-9a-f]{12,}\b",
+)
+_MOMENT = (
+    rf"\d{{4}}-\d{{2}}-\d{{2}}(?:[t ]{_TIME})?(?:z\b|\s?[+-]\d{{2}}:?\d{{2}}\b)?",
+    r"\d{1,4}[./]\d{1,2}[./]\d{2,4}",
+    r"(?:\d{2,4}年)?\d{1,2}月\d{1,2}[日号號]",
+    rf"\b{_MONTH}\.?\s+{_NTH}(?:,?\s+\d{{4}})?\b",
+    rf"\b{_NTH}\s+(?:of |de )?{_MONTH}\.?(?:,?\s+(?:de )?\d{{4}})?\b",
+    _WEEKDAY,
+    _TIME,
+    r"\d{1,2}[时時点點]\d{1,2}分?",
+)
+_NUMBER = r"\d{6,}"
 _VOLATILE = re.compile(
-    "|".join(
-        (
-            r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
-            rf"\d{{4}}-\d{{2}}-\d{{2}}(?:[t ]{_TIME})?(?:z\b|\s?[+-]\d{{2}}:?\d{{2}}\b)?",
-            r"\d{1,4}[./]\d{1,2}[./]\d{2,4}",
-            r"(?:\d{2,4}年)?\d{1,2}月\d{1,2}[日号號]",
-            rf"\b{_MONTH}\.?\s+{_NTH}(?:,?\s+\d{{4}})?\b",
-            rf"\b{_NTH}\s+(?:of |de )?{_MONTH}\.?(?:,?\s+(?:de )?\d{{4}})?\b",
-            _WEEKDAY,
-            _TIME,
-            r"\d{1,2}[时時点點]\d{1,2}分?",
-            r"\b[a-z]{1,12}[_-](?=[a-z]*\d)[0-9a-z]{8,}\b",
-            r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-z]{16,}\b",
-            r"\b(?=[a-f]*\d)[0-9a-f]{12,}\b",
-            r"\d{6,}",
-        )
-    ),
+    # A UUID can begin like a date, and a date like an id: this is the order that tells them apart.
+    rf"(?P<uuid>{_ID[0]})|(?P<timestamp>{'|'.join(_MOMENT)})|(?P<id>{'|'.join(_ID[1:])})"
+    rf"|(?P<number>{_NUMBER})",
     re.IGNORECASE,
 )
 
@@ -54,16 +58,51 @@ def blank(text: str) -> str:
     return _VOLATILE.sub("\N{WHITE SQUARE}", text)
 
 
-def volatile(heads: Iterable[tuple[Hashable, str, str, str]]) -> set[str]:
+@dataclass(frozen=True)
+class _Span:
+    """One moment or id: what it is, where it stands, and its text, which is never shown."""
+
+    kind: str
+    place: str
+    text: str
+
+
+def volatile(heads: Iterable[tuple[Hashable, str, str, str]]) -> dict[str, str]:
     """Return the digests of heads that differ from others in a moment or an id only.
 
     Args:
         heads: (group, digest, system prompt, tools) of distinct heads; only heads of one group
             (tenant, model, adapter) are compared.
+
+    Returns:
+        By digest: kind and place of the first of what differs, and how many more there are, such
+        as `timestamp at characters 14-38, 1 more`. Characters are counted from 0, the end not
+        included, in the system prompt unless it says otherwise; none of the text is in it.
     """
-    forms: dict[tuple[Hashable, str, str], list[str]] = defaultdict(list)
+    forms: dict[tuple[Hashable, str, str], dict[str, list[_Span]]] = defaultdict(dict)
     for group, digest, system_prompt, tools in heads:
         form = (blank(system_prompt), blank(tools))
         if form != (system_prompt, tools):
-            forms[group, *form].append(digest)
-    return {digest for same in forms.values() if len(same) >= MIN_VARIANTS for digest in same}
+            found = [*_spans(system_prompt, ""), *_spans(tools, " of the tools")]
+            forms[group, *form][digest] = found
+    told: dict[str, str] = {}
+    for same in forms.values():
+        if len(same) >= MIN_VARIANTS:
+            # Equal forms have their moments and ids in equal numbers and in one order.
+            columns = zip(*same.values(), strict=True)
+            differ = [len({span.text for span in column}) > 1 for column in columns]
+            if any(differ):
+                told |= {digest: _told(spans, differ) for digest, spans in same.items()}
+    return told
+
+
+def _spans(text: str, where: str) -> Iterator[_Span]:
+    for found in _VOLATILE.finditer(text):
+        kind = "id" if found.lastgroup == "uuid" else str(found.lastgroup)
+        yield _Span(kind, f"characters {found.start()}-{found.end()}{where}", found[0])
+
+
+def _told(spans: list[_Span], differ: list[bool]) -> str:
+    first, *others = [span for span, differs in zip(spans, differ, strict=True) if differs]
+    more = f", {len(others)} more" if others else ""
+    return f"{first.kind} at {first.place}{more}"

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.plan.offer import Offer, of_tier
 from warmup_lib.plan.selection import Choice
-from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, STR
+from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, STR, reason_word
 
 
 def item_rows(offer: Offer, choice: Choice, after: int = 0) -> pa.Table:
@@ -98,5 +98,6 @@ def _reasons(left_out: pa.Table, layers: list[str]) -> dict[str, dict[str, int]]
     counts: Mapping[str, dict[str, int]] = {layer: {} for layer in layers}
     grouped = left_out.group_by(["layer", "reason"]).aggregate([("digest", "count")])
     for row in sorted(grouped.to_pylist(), key=lambda r: (r["layer"], r["reason"])):
-        counts[row["layer"]][row["reason"]] = int(row["digest_count"])
+        word, of_layer = reason_word(row["reason"]), counts[row["layer"]]
+        of_layer[word] = of_layer.get(word, 0) + int(row["digest_count"])
     return dict(counts)
