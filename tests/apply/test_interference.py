@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -118,7 +119,7 @@ def test_our_own_requests_are_told_from_live_ones(tiny: Loaded) -> None:
 def test_it_pauses_while_live_first_tokens_are_slow(tiny: Loaded) -> None:
     times: list[float] = []
 
-    async def beside(host: ModelHost, guard: Guard) -> None:
+    async def beside(host: ModelHost, _: Guard) -> None:
         async def live() -> None:
             while True:
                 await asyncio.sleep(0.02)
@@ -133,7 +134,7 @@ def test_it_pauses_while_live_first_tokens_are_slow(tiny: Loaded) -> None:
     facts = guarded(tiny, beside).facts()
     assert facts["pauses"] >= 2
     assert facts["live_first_token_ms"] == pytest.approx(50, abs=10)
-    gaps = [b - a for a, b in zip(times, times[1:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(times)]
     assert max(gaps) > 0.1 > 2 * tiny.takes
     assert 0.1 < facts["paused_s"] < times[-1] - times[0] + 1
 

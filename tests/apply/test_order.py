@@ -150,7 +150,7 @@ def test_without_the_needed_layer_in_the_run_nothing_is_blocked(lake: Lake) -> N
 
 def test_what_a_target_can_not_have_is_not_waited_for(lake: Lake) -> None:
     class Elsewhere(Needed):
-        async def arrange(self, items: Any, target: Any, context: Any) -> Arranged:
+        async def arrange(self, items: Any, *_: Any) -> Arranged:
             away = [Outcome(items[0].item_id, "skipped", error="it is not served here")]
             return Arranged(items[1:], away)
 
@@ -168,7 +168,7 @@ def test_the_order_that_a_layer_arranges_is_kept_and_asked_for_once(lake: Lake) 
     class Backwards(MemoryLayer):
         asked = 0
 
-        async def arrange(self, items: Any, target: Any, context: Any) -> Arranged:
+        async def arrange(self, items: Any, *_: Any) -> Arranged:
             self.asked += 1
             return Arranged(items[::-1])
 

@@ -43,6 +43,7 @@ class Guard:
         self._started = float("-inf")
         self._rest_until = float("-inf")
         self._peak = 0
+        self._sees_load: bool | None = None
 
     async def __aenter__(self) -> Guard:
         self._host.gate = self.turn
@@ -56,13 +57,18 @@ class Guard:
                 await self._watching
 
     def facts(self) -> dict[str, Any]:
-        """Return how often and how long it paused, and the most requests it let in flight."""
+        """Return how often and how long it paused, and the most requests it let in flight.
+
+        `sees_load` says whether the host tells its load; where it does not, our own answers were
+        judged in its place. None: nothing was sent.
+        """
         pace = self._pace
         usual = pace.baseline_s if pace else None
         return {
             "pauses": pace.pauses if pace else 0,
             "paused_s": round(pace.paused_s(time.monotonic()), 3) if pace else 0.0,
             "peak_concurrency": self._peak,
+            "sees_load": self._sees_load,
             "live_first_token_ms": None if usual is None else round(1000 * usual, 1),
         }
 
@@ -95,6 +101,7 @@ class Guard:
         if self._pace is None:
             first = await self._load()
             blind = first is None
+            self._sees_load = not blind
             self._meter.begin(first)
             now = time.monotonic()
             most = self._config.concurrency

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,11 @@ def costs(done: Sequence[Done], shares: Shares) -> dict[str, dict[str, Any]]:
     return found
 
 
+def abilities(done: Sequence[Done]) -> dict[str, dict[str, Any]]:
+    """Return by model host what it can do, found from what it answered."""
+    return {d.target: asdict(d.can) for d in done if d.can is not None}
+
+
 def unavailable(done: Sequence[Done]) -> list[dict[str, str]]:
     """Return the targets that were given up or that others needed, each with its reason."""
     down = {d.target: d.unavailable for d in done if d.unavailable}
@@ -104,6 +110,12 @@ def notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
         f"target '{d.target}' can't have {count:,} of layer {layer}: {reason}"
         for d in done
         for (layer, reason), count in d.skipped.items()
+    ]
+    said += [note for d in done for note in d.notes]
+    said += [
+        f"target '{d.target}' is less able than others: {'; '.join(d.can.lacks())}"
+        for d in done
+        if d.can is not None and d.can.lacks()
     ]
     said += [f"layer {layer} was left out: no target can take it" for layer in homeless]
     return tuple(said)

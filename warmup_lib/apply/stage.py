@@ -126,6 +126,7 @@ async def warm(
         "kept": sum(d.kept for d in done),
         "layers": report.costs(done, shares),
         "readiness": readiness.facts(),
+        "abilities": report.abilities(done),
         "interference": {name: guard.facts() for name, guard in guards.items()},
         "unavailable": report.unavailable(done),
         "not_ready": report.not_ready(done),

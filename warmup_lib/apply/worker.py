@@ -27,6 +27,8 @@ from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, Outcome, PlanItem
 from warmup_lib.stage import Progress
 from warmup_lib.targets.base import Target
+from warmup_lib.targets.capabilities import Capabilities
+from warmup_lib.targets.host import ModelHost
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,6 +56,8 @@ class Done:
         not_ready: Layers that others need and that are not resident as planned, with the reason.
         skipped: Items that the target can't have, by layer and reason.
         window_over: The warm-up window ended before everything was tried.
+        can: What a model host can do, as far as it was asked.
+        notes: Sentences that layers have for the user.
     """
 
     target: str
@@ -65,6 +69,8 @@ class Done:
     not_ready: dict[str, str] = field(default_factory=dict)
     skipped: dict[tuple[str, str], int] = field(default_factory=dict)
     window_over: bool = False
+    can: Capabilities | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,8 @@ class Worker:
                     mine = await self._layer(layer, items, receipts)
                 if self._order.is_needed(layer):
                     await self._prove(layer, mine)
+            if isinstance(self._target, ModelHost):
+                self._done.can = await self._retried(self._target.capabilities)
         except WindowOver:
             self._done.window_over = True
         if self._epochs - {await self._retried(self._target.epoch)}:
@@ -160,6 +168,7 @@ class Worker:
     ) -> Sequence[PlanItem]:
         """Warm a layer; return which of its items this target can have."""
         arranged = await self._retried(partial(layer.arrange, items, self._target, self._context))
+        self._done.notes += arranged.notes
         await self._settle(layer, items, arranged.skipped)
         left = arranged.items
         if receipts is not None:

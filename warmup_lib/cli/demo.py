@@ -183,6 +183,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     verified = facts["verify"]
     plan = facts["plan"]
     console.print(f"plan {facts['plan_id']} ({plan['decision']})", soft_wrap=True)
+    render.costs(console, facts["apply"])
     render.completion(console, verified)
     render.hit_ratios(console, verified)
     render.tenants(console, verified)

@@ -82,29 +82,50 @@ def _count(value: Any) -> int:
 
 
 def apply(console: Console, report: StageReport) -> None:
-    """Print completion by layer and target."""
+    """Print completion and cost by layer and target."""
     facts = report.facts
+    states = ("planned", "done", "already", "failed", "skipped", "missing")
     rows = [
-        [
-            layer,
-            target,
-            c["planned"],
-            c["done"],
-            c["already"],
-            c["failed"],
-            percent(c["completion"]),
-        ]
+        [layer, target, *[c[state] for state in states], percent(c["completion"])]
         for layer, targets in facts["completion"].items()
         for target, c in targets.items()
     ]
-    columns = ("layer", "target", "planned", "warmed", "already", "failed", "completion")
+    columns = ("layer", "target", "planned", "warmed", *states[2:], "completion")
     console.print(table(f"Applied in {facts['seconds']:.1f} s", *columns, rows=rows))
+    costs(console, facts)
     for down in facts["unavailable"]:
         console.print(
             f"[bold red]down:[/] {escape(down['target'])}: {escape(down['reason'])}", soft_wrap=True
         )
     console.print(f"receipts: {escape(facts['receipts'])}", soft_wrap=True)
     _notes(console, report)
+
+
+def costs(console: Console, facts: dict[str, Any]) -> None:
+    """Print what each layer took on each target: items, time, memory, tokens."""
+    rows = [
+        [
+            layer,
+            target,
+            took["items"],
+            round(took["seconds"], 2),
+            took["bytes"] / 2**20,
+            took["tokens"],
+            f"{took['effective']} of {took['issued']}" if "issued" in took else "",
+        ]
+        for layer, targets in facts["layers"].items()
+        for target, took in targets.items()
+    ]
+    columns = ("layer", "target", "items", "seconds", "MiB", "tokens", "steps that worked")
+    console.print(
+        table(
+            "What each layer took, in this order on each target",
+            *columns,
+            rows=rows,
+            note="MiB: on a Redis by how much its memory grew meanwhile, on a model host what the\n"
+            "items hold there. Tokens: computed by the host for them.",
+        )
+    )
 
 
 def _notes(console: Console, report: StageReport) -> None:

@@ -11,6 +11,7 @@ import click
 from warmup_lib import pipeline
 from warmup_lib.cli import render
 from warmup_lib.cli.common import Call, as_day, command
+from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 
 
@@ -130,7 +131,10 @@ def plan_diff(call: Call, a: str, b: str) -> None:
 def apply(
     call: Call, plan_id: str, layers: tuple[str, ...], targets: tuple[str, ...], resume: bool
 ) -> None:
-    """Warm a plan's items on the targets. Exit 1 where a target was down or too little was warmed.
+    """Warm a plan's items on the targets.
+
+    Exit 1 where a target was down or not ready, where the warm-up window ended too early, or where
+    less was warmed than the gate `warmup_completion` asks for.
 
     \b
     Examples:
@@ -151,8 +155,17 @@ def apply(
         {**report.facts, "notes": list(report.notes)},
         lambda console: render.apply(console, report),
     )
-    if report.facts["unavailable"]:
+    if not _complete(report.facts, call.config):
         sys.exit(1)
+
+
+def _complete(facts: dict[str, Any], config: Config) -> bool:
+    """Say whether all targets got what they can have; what they can't have is no failure."""
+    if facts["unavailable"] or facts["not_ready"] or facts["window_over"]:
+        return False
+    counts = [c for targets in facts["completion"].values() for c in targets.values()]
+    allowed = 1.0 - config.gates.warmup_completion
+    return all(c["failed"] + c["missing"] <= allowed * c["planned"] for c in counts)
 
 
 @click.command()

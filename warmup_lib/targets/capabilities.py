@@ -40,6 +40,18 @@ class Capabilities:
     block_size: int
     kv_tokens: int | None
 
+    def lacks(self) -> tuple[str, ...]:
+        """Return in words what the host can't do, and what that means for warming it."""
+        said = {
+            "it gives no token ids, so that heads are sent whole and not counted beforehand": (
+                self.render or self.tokenize
+            ),
+            "it reports no cached tokens, so that warm heads can't be proven": self.cached_tokens,
+            "it knows no cache_salt, so that tenants share what it keeps": self.salt,
+            "it knows no priorities, so that warming queues with live requests": self.priority,
+        }
+        return tuple(words for words, able in said.items() if not able)
+
 
 async def find_capabilities(host: ModelHost) -> Capabilities:
     """Ask a host what it can do.

@@ -130,10 +130,17 @@ class ModelHost:
         return self._models.get(logged, logged)
 
     async def capabilities(self) -> Capabilities:
-        """Return what the host can do; found once, with a few short requests."""
+        """Return what the host can do; found once, with a few short requests.
+
+        Raises:
+            HostUnavailable: It does not answer, serves no model, or refuses even these.
+        """
         async with self._finding:
             if self._capabilities is None:
-                self._capabilities = await find_capabilities(self)
+                try:
+                    self._capabilities = await find_capabilities(self)
+                except RequestRefused as error:
+                    raise HostUnavailable(self.name, f"a plain request gets {error}") from None
         return self._capabilities
 
     # -- requests --------------------------------------------------------------------------------
