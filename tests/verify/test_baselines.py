@@ -19,7 +19,14 @@ from warmup_lib.distil.stage import run as distil
 from warmup_lib.guard import compatible
 from warmup_lib.lake import Lake
 from warmup_lib.layers.registry import LAYERS
-from warmup_lib.verify.baselines import Coverage, Entry, compare, entries_of, hottest
+from warmup_lib.verify.baselines import (
+    Coverage,
+    Entry,
+    compare,
+    entries_of,
+    hottest,
+    main_candidates,
+)
 from warmup_lib.verify.vectors import WindowVectors
 
 THRESHOLD = Config().encoder.threshold
@@ -158,6 +165,7 @@ def test_the_plan_is_compared_with_the_day_it_knew_and_the_day_it_met(tmp_path: 
 
 def test_ties_among_the_hottest_are_settled_by_tenant_and_key() -> None:
     rows = requests(row(1, 12, "card", "acme", "c"), row(2, 10, "card", "acme", "c"))
-    candidates = LAYERS["embeddings"].candidates(coverage(rows, "embeddings").demand, Config())
+    demand = coverage(rows, "embeddings").demand
+    candidates = main_candidates(LAYERS["embeddings"], demand, Config())
     assert [e.key_digest[:3] for e in hottest(candidates, 1)] == ["010"]
     assert entries_of([plan_item("responses", 3)])[0].key_digest == f"{3:032x}"

@@ -138,6 +138,7 @@ class Match:
     A hit says that an entry serves the request, whoever wrote it; `item_id` says which plan item
     it is, and is None for an entry that no plan wrote. A request that asks nothing of the layer,
     such as one without a system prompt of a layer of system prompts, is not `asked`: no miss.
+    `share` is the part of what the request retrieved that the entry holds.
     """
 
     request_id: str
@@ -150,6 +151,7 @@ class Match:
     cached_tokens: int | None = None
     ttft_ms: float | None = None
     asked: bool = True
+    share: float | None = None
 
 
 class Vectors(Protocol):
@@ -214,6 +216,8 @@ class Layer(Protocol):
             after warming proves anything.
         tiers: The kinds of items it has besides its main one, and whether they serve equal
             requests only, or similar ones too.
+        by_request: Whether its main items are found by a digest of the request itself, so that
+            what other sets would have served can be told without asking the target.
     """
 
     name: str
@@ -222,6 +226,7 @@ class Layer(Protocol):
     needs: tuple[str, ...] = ()
     proof_warms: bool = True
     tiers: Mapping[str, Literal["exact", "semantic"]] = MappingProxyType({})
+    by_request: bool = True
 
     def inputs(self, config: Config) -> Mapping[str, str]:  # noqa: ARG002
         """Return digests, by name, of what candidates are made from besides the lake."""

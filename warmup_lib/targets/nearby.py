@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from posixpath import commonprefix
 
 from warmup_lib.targets.store import Command, Near, RedisStore, near_in
 
@@ -57,14 +58,11 @@ async def nearest(
     return found
 
 
-async def drop_others(
-    store: RedisStore, pattern: str, prefixes: Collection[str], kept: Collection[str]
-) -> int:
+async def drop_others(store: RedisStore, prefixes: Sequence[str], kept: Collection[str]) -> int:
     """Delete the entries under some prefixes that are not kept; return how many there were.
 
     Args:
-        store: The Redis.
-        pattern: A glob that fits all of them, for one pass over the Redis.
+        store: The Redis, which is passed over once.
         prefixes: What the keys begin with.
         kept: Keys that stay.
 
@@ -72,6 +70,7 @@ async def drop_others(
         StoreUnavailable: The Redis does not answer.
     """
     cursor, found = 0, set()
+    pattern = f"{commonprefix(prefixes)}*"
     while True:
         [reply] = await store.run([["SCAN", cursor, "MATCH", pattern, "COUNT", _SCAN]])
         cursor = int(reply[0])

@@ -84,7 +84,7 @@ class Coverage:
 
     def best(self, size: int) -> float:
         """Return the share that the greedily best `size` entries of the window would serve."""
-        candidates = self._layer.candidates(self.demand, self._config)
+        candidates = main_candidates(self._layer, self.demand, self._config)
         if self._layer.match == "exact":
             return self.covered(hottest(candidates, size))
         allowed = set(
@@ -156,6 +156,12 @@ def entries_of(items: Sequence[PlanItem]) -> list[Entry]:
     return [Entry(i.tenant, i.key_digest, i.context_digest, i.text_digest, i.text) for i in items]
 
 
+def main_candidates(layer: Layer, demand: Demand, config: Config) -> pa.Table:
+    """Return a layer's candidates without those of its tiers."""
+    candidates = layer.candidates(demand, config)
+    return candidates.filter(pc.is_null(candidates["tier"]))
+
+
 def hottest(candidates: pa.Table, size: int) -> list[Entry]:
     """Return the `size` candidates with the most requests, by tenant and key on ties."""
     ordered = candidates.sort_by(
@@ -192,7 +198,7 @@ def compare(
     top = (
         None
         if yesterday is None
-        else coverage.covered(hottest(layer.candidates(yesterday, config), size))
+        else coverage.covered(hottest(main_candidates(layer, yesterday, config), size))
     )
     return {
         "size": size,

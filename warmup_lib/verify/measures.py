@@ -15,6 +15,34 @@ GATED_LAYER = "responses"
 """The layer that the gate `cache_hit_ratio` is about: there a hit saves the whole request."""
 
 
+def main_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows about the main items of layers: tiers are counted apart."""
+    return [row for row in rows if row["tier"] is None]
+
+
+def tiers(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return by tier its layer, and hits / requests of those that ask for such an entry.
+
+    Where requests say what they retrieved, `share` is the mean part of it that was found.
+    """
+    found: dict[str, Any] = {}
+    for tier in sorted({row["tier"] for row in rows} - {None}):
+        ours = [row for row in rows if row["tier"] == tier]
+        shares = [row["share"] for row in ours if row["share"] is not None]
+        found[tier] = {
+            "layer": ours[0]["layer"],
+            "requests": len(ours),
+            "hits": sum(row["hit"] for row in ours),
+            "hit_ratio": _ratio(ours),
+            "share": sum(shares) / len(shares) if shares else None,
+            "tenants": {
+                tenant: _ratio([row for row in ours if row["tenant"] == tenant])
+                for tenant in sorted({row["tenant"] for row in ours})
+            },
+        }
+    return found
+
+
 def hit_ratios(rows: Sequence[Row]) -> dict[str, Any]:
     """Return hits / requests by layer, over all its targets and for each tenant."""
     return {

@@ -42,9 +42,13 @@ class Subject:
     targets: Sequence[Target]
     context: Context
 
-    def of(self, layer: Layer) -> list[PlanItem]:
-        """Return the items of a layer."""
-        return [item for item in self.items if item.layer == layer.name]
+    def of(self, layer: Layer, tier: str | None = None) -> list[PlanItem]:
+        """Return the items of a layer that are of one tier; None: its main ones."""
+        return [i for i in self.items if i.layer == layer.name and i.tier == tier]
+
+    def tiers(self, layer: Layer) -> list[str]:
+        """Return the tiers of a layer of which the plan holds items."""
+        return [tier for tier in layer.tiers if self.of(layer, tier)]
 
     def homes(self, layer: Layer) -> list[Target]:
         """Return the targets that can hold a layer."""
@@ -53,7 +57,8 @@ class Subject:
     @property
     def planned(self) -> list[Layer]:
         """The layers of which the plan holds items."""
-        return [layer for layer in self.layers if self.of(layer)]
+        held = {item.layer for item in self.items}
+        return [layer for layer in self.layers if layer.name in held]
 
     @property
     def looked_up(self) -> list[Layer]:
@@ -137,14 +142,17 @@ class Measuring:
             hits = sum(part.control_hits for part in parts)
             cold = hits / asked if asked else None
             requests = parts[0].requests if parts else self._window.rows
-            if requests.num_rows:
+            if requests.num_rows and layer.by_request:
                 shares = self._compare(layer, requests)
                 measured.baselines[layer.name] = {"cold": cold, **shares}
+            for tier in self._subject.tiers(layer):
+                for part in await self._replay(layer, tier):
+                    measured.add(part)
         return measured
 
-    async def _replay(self, layer: Layer) -> list[Replayed]:
+    async def _replay(self, layer: Layer, tier: str | None = None) -> list[Replayed]:
         homes = [t for t in self._subject.homes(layer) if t.name not in self._down]
-        items = self._subject.of(layer)
+        items = self._subject.of(layer, tier)
         rows, context, progress = self._window.rows, self._subject.context, self._progress
         parts: list[Replayed] = []
         try:
@@ -155,7 +163,9 @@ class Measuring:
             planned = {item.item_id for item in items}
             for target in homes:
                 parts.append(
-                    await on_store(layer, target, rows, context, self._vectors, planned, progress)
+                    await on_store(
+                        layer, target, rows, context, self._vectors, planned, progress, tier
+                    )
                 )
         except TargetUnavailable as error:
             self._down[error.target] = error.reason

@@ -63,6 +63,7 @@ async def on_store(
     vectors: WindowVectors,
     planned: Collection[str],
     progress: Progress,
+    tier: str | None = None,
 ) -> Replayed:
     """Look up every request, and some of them in a control namespace.
 
@@ -74,23 +75,31 @@ async def on_store(
         vectors: Vectors of the requests' texts, for a layer that matches by similarity.
         planned: Item ids of the plan; a hit on anything else is not its merit.
         progress: Told how many requests are done.
+        tier: The tier of the layer to look in; None: its main items.
 
     Raises:
         TargetUnavailable: The target does not answer.
     """
-    told = f"replay {layer.name} on {target.name}"
+    kind = layer.match if tier is None else layer.tiers[tier]
+    name = layer.name if tier is None else f"{layer.name} {tier}"
+
+    async def look(piece: pa.Table, context: Context) -> list[Match]:
+        asked = _asked(kind, piece, vectors)
+        if tier is None:
+            return await layer.find(asked, target, context)
+        return await layer.find_tier(tier, asked, target, context)
+
     context = replace(context, planned=frozenset(planned))
     result = Replayed(requests)
-    for piece in slices(requests, _AT_ONCE):
-        asked = _asked(layer, piece, vectors)
-        matches = await layer.find(asked, target, context)
-        _collect(result, layer, target, piece, matches, planned)
-        progress(told, len(result.rows), requests.num_rows)
+    for done, piece in enumerate(slices(requests, _AT_ONCE), 1):
+        matches = await look(piece, context)
+        _collect(result, layer, target, piece, matches, planned, tier)
+        seen = min(done * _AT_ONCE, requests.num_rows)
+        progress(f"replay {name} on {target.name}", seen, requests.num_rows)
     control = take(requests, spread(requests.num_rows, context.config.verify.cold_sample))
     for piece in slices(control, _AT_ONCE):
-        asked = _asked(layer, piece, vectors)
-        matches = await layer.find(asked, target, in_control(context))
-        result.control_asked += len(matches)
+        matches = await look(piece, in_control(context))
+        result.control_asked += sum(match.asked for match in matches)
         result.control_hits += sum(match.hit for match in matches)
     return result
 
@@ -172,9 +181,9 @@ async def _first(
     return None
 
 
-def _asked(layer: Layer, piece: pa.Table, vectors: WindowVectors) -> list[Lookup]:
+def _asked(kind: str, piece: pa.Table, vectors: WindowVectors) -> list[Lookup]:
     asked = lookups(piece)
-    if layer.match == "exact":
+    if kind == "exact":
         return asked
     known = vectors.of({lookup.text_digest: lookup.prompt for lookup in asked})
     return [replace(lookup, vector=known.get(lookup.text_digest)) for lookup in asked]
@@ -187,15 +196,19 @@ def _collect(
     requests: pa.Table,
     matches: Sequence[Match],
     planned: Collection[str],
+    tier: str | None = None,
 ) -> None:
     columns = requests.select(["request_id", "ts", "tenant", "text_digest"]).to_pylist()
     for request, match in zip(columns, matches, strict=True):
+        if not match.asked:
+            continue
         ours = match.hit and match.item_id in planned
         result.others += match.hit and not ours
         result.rows.append(
             {
                 **request,
                 "layer": layer.name,
+                "tier": tier,
                 "target": target.name,
                 "hit": ours,
                 "match": match.match if ours else None,
@@ -205,5 +218,6 @@ def _collect(
                 "cached_tokens": match.cached_tokens,
                 "warm_ttft_ms": match.ttft_ms,
                 "cold_ttft_ms": None,
+                "share": match.share if ours else None,
             }
         )

@@ -18,7 +18,7 @@ from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import HITS
-from warmup_lib.verify import measures
+from warmup_lib.verify import audit, measures
 from warmup_lib.verify.measuring import Measured, Measuring, Subject
 from warmup_lib.verify.residency import Residency, completion, prove_all
 from warmup_lib.verify.window import Window, from_lake, from_rows
@@ -84,8 +84,9 @@ async def verify(
     residency = Residency(lake, receipts, context, progress)
     proven, down = await prove_all(residency, subject.items, subject.layers, subject.targets)
     held = residency.publish(proven)
+    audits = await audit.audit_all(subject, down)
     complete = completion(proven, subject.items, subject.layers, subject.targets)
-    facts: dict[str, Any] = {"plan_id": context.plan_id, "completion": complete}
+    facts: dict[str, Any] = {"plan_id": context.plan_id, "completion": complete, "audit": audits}
     measured = None
     if window is not None:
         measured = await Measuring(subject, window, encode, proven, down, progress).run()
@@ -109,7 +110,8 @@ async def verify(
 
 
 def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
-    ratios = measures.hit_ratios(measured.rows)
+    main = measures.main_rows(measured.rows)
+    ratios = measures.hit_ratios(main)
     baselines = {
         layer: {**shares, "live": ratios[layer]["overall"] if layer in ratios else None}
         for layer, shares in measured.baselines.items()
@@ -122,7 +124,8 @@ def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
         "bypass_share": window.bypass_share,
         "own_traffic": window.own,
         "hit_ratio": ratios,
-        "by_match": measures.by_match(measured.rows),
+        "by_match": measures.by_match(main),
+        "tiers": measures.tiers(measured.rows),
         "other_plans_hits": measured.others,
         "baselines": baselines,
         "first_token": measures.first_token(measured.rows),
@@ -142,6 +145,7 @@ def _notes(
     notes += [
         f"layer {name} was left out: no target can take it" for name in facts["skipped_layers"]
     ]
+    notes += audit.notes(facts["audit"])
     if window is None:
         notes.append("no later traffic was given: only residency is proven")
         return tuple(notes)

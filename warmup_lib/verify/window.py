@@ -100,6 +100,8 @@ _LOOKUP_COLUMNS = (
     "prompt",
     "system_prompt",
     "tools",
+    "user_segment",
+    "chunk_ids",
 )
 
 
