@@ -52,7 +52,7 @@ class Plain(TinyHost):
 
 
 @pytest.fixture(autouse=True)
-def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WARMUP_SECRET", "s" * 32)
     monkeypatch.setattr(interference, "POLL_S", 0.05)
     monkeypatch.setattr(pace, "_SILENCE_S", 0.1)
@@ -182,9 +182,7 @@ def test_a_host_that_refuses_everything_is_given_up_with_the_reason(
     assert found == {("plain", "failed", why), ("able", "warmed", None)}
 
 
-def test_too_short_a_window_exits_1_and_names_the_host(
-    lake: Lake, hosts: dict[str, TinyHost]
-) -> None:
+def test_too_short_a_window_exits_1_and_names_the_host(lake: Lake) -> None:
     class Slow(Able):
         def complete(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
             time.sleep(0.4)
