@@ -95,6 +95,7 @@ def items(layer: Layer, of: Demand, config: Config | None = None) -> list[PlanIt
 def lookup(keys: Keys, tenant: str, text: str, ident: str = "", **more: Any) -> Lookup:
     vector = more.pop("vector", None)
     tools = more.pop("tools_json", None)
+    own = {name: more.pop(name) for name in ("user_segment", "chunk_ids") if name in more}
     request = Request(tenant, more.pop("model", "m"), text, **more)
     identity = keys.identity(request)
     return Lookup(
@@ -110,5 +111,6 @@ def lookup(keys: Keys, tenant: str, text: str, ident: str = "", **more: Any) -> 
         text,
         request.system_prompt,
         tools,
-        vector,
+        vector=vector,
+        **own,
     )
