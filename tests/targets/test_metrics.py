@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warmup_lib.targets.metrics import CacheSize, Load, cache_size, epoch, load
+from warmup_lib.targets.metrics import CacheSize, Load, cache_dtype, cache_size, epoch, load
 
 CREATED = (
     'vllm:prefix_cache_hits_created{engine="0",model_name="m"} 1.7959748662726421e+09\n'
@@ -42,6 +42,18 @@ def test_cache_size(labels: str, expected: tuple[int, int | None]) -> None:
 
 def test_no_cache_config() -> None:
     assert cache_size("sglang:token_usage 0.1\n") == CacheSize(16, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ('cache_dtype="auto"', None),
+        ('cache_dtype="fp8_e4m3"', "fp8_e4m3"),
+        ('block_size="16"', None),
+    ],
+)
+def test_cache_dtype(labels: str, expected: str | None) -> None:
+    assert cache_dtype(f"vllm:cache_config_info{{{labels}}} 1.0\n") == expected
 
 
 def test_load_is_summed_over_engines() -> None:
