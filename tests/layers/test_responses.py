@@ -26,7 +26,7 @@ from tests.layers.building import (
 from warmup_lib.config import Config, LayersConfig, RedisTarget, ResponsesConfig
 from warmup_lib.keys import Keys
 from warmup_lib.layers.base import Context, Lookup, Match, PlanItem
-from warmup_lib.layers.responses import Responses
+from warmup_lib.layers.responses import NEIGHBOURS, Responses
 from warmup_lib.tables import LEFT_OUT, MICRO, PLAN
 from warmup_lib.targets.store import RedisStore
 
@@ -230,9 +230,12 @@ def test_nothing_but_the_same_tenant_and_context_is_served(with_store: Any) -> N
         ("Refund order 1234", "Refund order 1235"),
         ("Can I pay with a card", "Can't I pay with a card"),
         ("我可以退货", "我不可以退货"),
+        ("Freeze my card", "Unfreeze my card"),
+        ("Hotels in Rome", "Hotels in Paris"),
+        ("send it to Anna", "send it to Paul"),
     ],
 )
-def test_numbers_and_negation_are_never_served_across(
+def test_what_the_guard_tells_apart_is_never_served_across(
     with_store: Any, stored: str, asked: str
 ) -> None:
     keys = new_keys()
@@ -242,17 +245,18 @@ def test_numbers_and_negation_are_never_served_across(
 
 
 @pytest.mark.stack
-def test_behind_a_refused_neighbour_the_next_one_is_served(with_store: Any) -> None:
+def test_any_number_of_refused_neighbours_does_not_hide_the_answer(with_store: Any) -> None:
     keys = new_keys()
-    rows = [prompt(keys, "acme", "Refund order 7"), prompt(keys, "acme", "Refund my order")]
+    refused = [f"Refund order {n}" for n in range(NEIGHBOURS + 4)]
+    rows = [prompt(keys, "acme", text) for text in [*refused, "Refund my order"]]
     planned = items(LAYER, demand(rows))
-    held = {keys.text_digest("Refund order 7"): axis(0)}
-    held[keys.text_digest("Refund my order")] = at_cosine(0.99)
+    held = {keys.text_digest(text): axis(0) for text in refused}
+    held[keys.text_digest("Refund my order")] = at_cosine(0.93)
     ctx = context(keys, DictVectors(held=held))
     one = lookup(keys, "acme", "Refund the order", vector=axis(0))
     (match,) = warmed(with_store, planned, [(one, ctx)], ctx)
-    second = next(i for i in planned if i.text == "Refund my order")
-    assert (match.item_id, match.match) == (second.item_id, "semantic")
+    answer = next(i for i in planned if i.text == "Refund my order")
+    assert (match.item_id, match.match) == (answer.item_id, "semantic")
 
 
 OLDER = "How do I get a new password?"
@@ -347,38 +351,3 @@ def test_items_that_cannot_be_written_fail_alone(with_store: Any) -> None:
         "no answer": ("skipped", "no host here serves its model"),
         QUESTION: ("warmed", None),
     }
-
-
-@pytest.mark.stack
-def test_an_unmodified_redisvl_client_finds_the_entry(with_store: Any, redis_url: str) -> None:
-    from redisvl.extensions.cache.llm import SemanticCache
-    from redisvl.query.filter import Tag
-    from redisvl.utils.vectorize import CustomVectorizer
-
-    keys = new_keys()
-    planned, ctx = one_item(keys)
-    warmed(with_store, planned, [], ctx)
-    cache = SemanticCache(
-        name=keys.index("responses", "acme", ENCODER),
-        vectorizer=CustomVectorizer(embed=lambda *_, **__: at_cosine(0.95).tolist()),
-        distance_threshold=0.08,
-        filterable_fields=[{"name": "context", "type": "tag"}],
-        redis_url=redis_url,
-    )
-    context_digest = planned[0].context_digest
-    (hit,) = cache.check(SIMILAR, filter_expression=Tag("context") == context_digest)
-    assert hit["response"] == f"Answer to {QUESTION}"
-    assert hit["prompt"] == QUESTION
-    assert hit["metadata"] == {"item_id": planned[0].item_id, "plan_id": "plan-test"}
-    assert cache.check(SIMILAR, filter_expression=Tag("context") == "0" * 32) == []
-    cache.store("New question", "New answer", filters={"context": context_digest})
-    cache.drop(ids=[hit["entry_id"]])
-    cache.disconnect()
-
-    async def work(store: RedisStore) -> Any:
-        asked = [lookup(keys, "acme", QUESTION), lookup(keys, "acme", SIMILAR, vector=axis(0))]
-        return await LAYER.find(asked, store, ctx)
-
-    dropped, similar = with_store(work)
-    assert (dropped.match, dropped.value) == ("semantic", "New answer")
-    assert (similar.match, similar.value, similar.item_id) == ("semantic", "New answer", None)

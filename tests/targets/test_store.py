@@ -14,7 +14,7 @@ import redis
 from warmup_lib.errors import ConfigError, StoreUnavailable
 from warmup_lib.stack.state import StackState
 from warmup_lib.targets.host import ModelHost
-from warmup_lib.targets.store import Ask, Entry, RedisStore, Seen, as_store
+from warmup_lib.targets.store import Entry, RedisStore, Seen, as_store
 
 pytestmark = pytest.mark.stack
 T = TypeVar("T")
@@ -148,42 +148,6 @@ def test_reading_hashes(use: Use[Any], client: Any, prefix: str) -> None:
     keys = [f"{prefix}:h", f"{prefix}:s", f"{prefix}:absent"]
     found = use(lambda s: s.read(keys, ("response", "metadata")))
     assert found == [{"response": b"r"}, None, None]
-
-
-def test_search_stays_inside_index_and_context(use: Use[Any], client: Any, prefix: str) -> None:
-    def entry(index: str, ident: str, context: str, *values: float) -> Entry:
-        fields: dict[str, bytes | str | float] = {"response": ident, "prompt": ident}
-        fields |= {"prompt_vector": vector(*values), "context": context}
-        return Entry(f"{index}:{ident}", fields, 60)
-
-    one, other, longer = f"{prefix}:a", f"{prefix}:b", f"{prefix}:a2"
-
-    async def work(store: RedisStore) -> list[Any]:
-        for index in (one, other, one):
-            await store.ensure_index(index, 2)
-        await store.write(
-            [
-                entry(one, "near", "c1", 1, 0),
-                entry(one, "far", "c1", 0, 1),
-                entry(one, "elsewhere", "c2", 1, 0),
-                entry(other, "foreign", "c1", 1, 0),
-                entry(longer, "longer", "c1", 1, 0),
-            ]
-        )
-        asks = [Ask(one, "c1", vector(1, 0)), Ask(one, "c3", vector(1, 0))]
-        asks += [Ask(f"{prefix}:none", "c1", vector(1, 0)), Ask(other, "c1", vector(0, 1))]
-        return await store.nearest(asks, 3, ("response",))
-
-    first, unknown, absent, foreign = use(work)
-    client.ft(one).dropindex()
-    client.ft(other).dropindex()
-    assert [(n.fields["response"], n.similarity) for n in first] == [
-        (b"near", pytest.approx(1, abs=1e-6)),
-        (b"far", pytest.approx(0, abs=1e-6)),
-    ]
-    assert unknown == []
-    assert absent == []
-    assert [n.fields["response"] for n in foreign] == [b"foreign"]
 
 
 def test_a_login_without_search_commands_has_no_search(url: str, client: Any, prefix: str) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from warmup_lib.layers.base import Context, Lookup, Match, PlanItem
 from warmup_lib.layers.entries import found, not_asked, raw, under
-from warmup_lib.targets.nearby import Point, nearest
-from warmup_lib.targets.store import Near, RedisStore
+from warmup_lib.targets.nearby import Near, Point, nearest
+from warmup_lib.targets.store import RedisStore
 
 TIER = "L3"
 WORD = "retrieval.l3"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config, HostTarget
-from warmup_lib.guard import compatible
+from warmup_lib.guard import tag
 from warmup_lib.layers.answers import generate
 from warmup_lib.layers.base import (
     Context,
@@ -34,11 +34,11 @@ from warmup_lib.layers.serving import planned_adapters, unserved
 from warmup_lib.layers.sizes import response_bytes
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import ChatResult
-from warmup_lib.targets.store import Ask, Entry, Near, RedisStore, as_store
+from warmup_lib.targets.nearby import Near, Point, ensure_answer_index, nearest
+from warmup_lib.targets.store import Entry, RedisStore, as_store
 
 NEIGHBOURS = 8
-"""Entries looked at before a similar question counts as a miss: the guard may refuse the nearest
-where the next one holds the answer, as the plan expects."""
+"""Entries looked at: an older plan's may be nearer than the one that is preferred."""
 
 ROUNDING = 1e-6
 """Cosines of Redis and of the plan differ by float32 rounding."""
@@ -98,7 +98,8 @@ class Responses(Layer):
         start = time.perf_counter()
         if await store.has_search():
             for tenant in sorted({item.tenant for item in ready}):
-                await store.ensure_index(_index(tenant, context), context.vectors.dimension)
+                index = _index(tenant, context)
+                await ensure_answer_index(store, index, context.vectors.dimension)
         written = await store.write(entries)
         ms = (time.perf_counter() - start) * 1000 / max(1, len(ready))
         for item, done in zip(ready, written, strict=True):
@@ -150,30 +151,22 @@ async def _similar(
 ) -> list[Near | None]:
     """Return for each request the entry that may answer it; None: none, or it has no vector."""
     vectors = context.vectors.get([one.text_digest for one in lookups if one.vector is None])
-    asks: list[Ask] = []
+    asks: list[Point] = []
     asked: list[int] = []
     for n, one in enumerate(lookups):
         vector = one.vector if one.vector is not None else vectors.get(one.text_digest)
         if vector is not None:
-            asks.append(Ask(_index(one.tenant, context), _shared(one, context), raw(vector)))
+            tags = {"context": _shared(one, context), "signature": tag(one.prompt)}
+            asks.append(Point(_index(one.tenant, context), raw(vector), tags))
             asked.append(n)
-    found = await store.nearest(asks, NEIGHBOURS, ("response", "prompt", "metadata"))
+    found = await nearest(store, asks, NEIGHBOURS, ("response", "metadata"))
+    threshold = context.config.encoder.threshold - ROUNDING
     chosen: list[Near | None] = [None] * len(lookups)
     for n, near in zip(asked, found, strict=True):
-        fitting = _compatible(lookups[n], near, context)
+        fitting = [entry for entry in near if entry.similarity >= threshold]
         ours = [entry for entry in fitting if _preferred(entry.fields, context)]
         chosen[n] = next(iter(ours or fitting), None)
     return chosen
-
-
-def _compatible(lookup: Lookup, near: Sequence[Near], context: Context) -> list[Near]:
-    threshold = context.config.encoder.threshold - ROUNDING
-    return [
-        entry
-        for entry in near
-        if entry.similarity >= threshold
-        and compatible(lookup.prompt, entry.fields.get("prompt", b"").decode())
-    ]
 
 
 def _preferred(fields: Mapping[str, bytes], context: Context) -> bool:
@@ -214,6 +207,7 @@ def _entry(item: PlanItem, answer: str, vector: Vector, context: Context) -> Ent
         "updated_at": now,
         "metadata": json.dumps({"item_id": item.item_id, "plan_id": context.plan_id}),
         "context": _shared(item, context),
+        "signature": tag(item.text or ""),
     }
     return Entry(key, fields, item.ttl_s)
 

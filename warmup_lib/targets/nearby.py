@@ -1,22 +1,42 @@
-"""Search indexes over entries with a `vector` field, and what of a Redis begins with a prefix."""
+"""Search indexes over entries that hold a vector, and what of a Redis begins with a prefix."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from posixpath import commonprefix
+from typing import Any
 
-from warmup_lib.targets.store import Command, Near, RedisStore, near_in
+from warmup_lib.targets.store import Command, RedisStore
 
 _SCAN = 1000
+_VECTOR = "vector"
+_ANSWER_VECTOR = "prompt_vector"
+_ANSWER_TAGS = ("context", "signature")
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where to look for the nearest entries: an index, and a vector as its entries hold it."""
+    """Where to look for the nearest entries.
+
+    Attributes:
+        index: The index.
+        vector: A vector as its entries hold it.
+        tags: Of answers: `context` and `signature`, which an entry must have too.
+    """
 
     index: str
     vector: bytes
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Near:
+    """One entry that a search found, nearest first."""
+
+    key: str
+    similarity: float
+    fields: Mapping[str, bytes] = field(default_factory=dict)
 
 
 async def ensure_vector_index(store: RedisStore, name: str, dimension: int) -> None:
@@ -25,12 +45,29 @@ async def ensure_vector_index(store: RedisStore, name: str, dimension: int) -> N
     Raises:
         StoreUnavailable: The Redis does not answer, or refuses.
     """
-    [known] = await store.run([["FT._LIST"]])
-    if name.encode() in {bytes(one) for one in known}:
+    await _ensure(store, name, f"{name}:", _flat(_VECTOR, dimension))
+
+
+async def ensure_answer_index(store: RedisStore, name: str, dimension: int) -> None:
+    """Create the index of a tenant's answers where there is none.
+
+    Field names and types are those of RedisVL's SemanticCache with two filterable fields, `context`
+    and `signature`, so that an unmodified one opens the index and finds the entries. It takes the
+    index name for the key prefix too.
+
+    Raises:
+        StoreUnavailable: The Redis does not answer, or refuses.
+    """
+    schema = ["prompt", "TEXT", "response", "TEXT", "inserted_at", "NUMERIC"]
+    schema += ["updated_at", "NUMERIC", *_flat(_ANSWER_VECTOR, dimension)]
+    schema += [part for tag in _ANSWER_TAGS for part in (tag, "TAG")]
+    if await _ensure(store, name, name, schema):
         return
-    vector = ["vector", "VECTOR", "FLAT", "6", "TYPE", "FLOAT32", "DIM", str(dimension)]
-    schema = ["SCHEMA", *vector, "DISTANCE_METRIC", "COSINE"]
-    await store.run([["FT.CREATE", name, "ON", "HASH", "PREFIX", "1", f"{name}:", *schema]])
+    [told] = await store.run([["FT.INFO", name]])
+    attributes = dict(zip(told[::2], told[1::2], strict=False))[b"attributes"]
+    has = {bytes(one[1]).decode() for one in attributes}  # an older version's index lacks some
+    lacks = [tag for tag in _ANSWER_TAGS if tag not in has]
+    await store.run([["FT.ALTER", name, "SCHEMA", "ADD", tag, "TAG"] for tag in lacks])
 
 
 async def nearest(
@@ -38,23 +75,67 @@ async def nearest(
 ) -> list[list[Near]]:
     """Return the nearest entries of each point, nearest first; an absent index has none.
 
+    Args:
+        store: The Redis.
+        points: The searches.
+        count: Most entries a search.
+        fields: Fields of each entry to return.
+
     Raises:
         StoreUnavailable: The Redis does not answer.
     """
-    known = {bytes(one) for [names] in [await store.run([["FT._LIST"]])] for one in names}
-    query = f"*=>[KNN {count} @vector $v AS distance]"
-    returned = ["RETURN", str(len(fields) + 1), "distance", *fields]
-    tail: Command = ["SORTBY", "distance", *returned, "LIMIT", "0", str(count), "DIALECT", "2"]
-    there = [n for n, point in enumerate(points) if point.index.encode() in known]
-    replies = await store.run(
-        [
-            ["FT.SEARCH", points[n].index, query, "PARAMS", "2", "v", points[n].vector, *tail]
-            for n in there
-        ]
-    )
+    known = await _known(store)
+    there = [n for n, point in enumerate(points) if point.index in known]
+    replies = await store.run([_search(points[n], count, fields) for n in there])
     found: list[list[Near]] = [[] for _ in points]
     for n, reply in zip(there, replies, strict=True):
-        found[n] = near_in(reply, points[n].index)
+        found[n] = _near_in(reply, points[n].index)
+    return found
+
+
+async def _known(store: RedisStore) -> set[str]:
+    [names] = await store.run([["FT._LIST"]])
+    return {bytes(name).decode() for name in names}
+
+
+async def _ensure(store: RedisStore, name: str, prefix: str, schema: Sequence[str]) -> bool:
+    """Create an index where there is none; return whether there was none."""
+    if name in await _known(store):
+        return False
+    await store.run([["FT.CREATE", name, "ON", "HASH", "PREFIX", "1", prefix, "SCHEMA", *schema]])
+    return True
+
+
+def _flat(name: str, dimension: int) -> list[str]:
+    kind = ["VECTOR", "FLAT", "6", "TYPE", "FLOAT32", "DIM", str(dimension)]
+    return [name, *kind, "DISTANCE_METRIC", "COSINE"]
+
+
+def _search(point: Point, count: int, fields: Sequence[str]) -> Command:
+    tags = " ".join(f"@{name}:{{{value}}}" for name, value in point.tags.items())
+    among = f"({tags})" if tags else "*"
+    of = _ANSWER_VECTOR if tags else _VECTOR
+    query = f"{among}=>[KNN {count} @{of} $v AS distance]"
+    returned = ["RETURN", str(len(fields) + 1), "distance", *fields]
+    tail = ["SORTBY", "distance", *returned, "LIMIT", "0", str(count), "DIALECT", "2"]
+    return ["FT.SEARCH", point.index, query, "PARAMS", "2", "v", point.vector, *tail]
+
+
+def _near_in(reply: Any, index: str) -> list[Near]:
+    """Return the entries in a search reply.
+
+    An index may take in every key that begins with its name; only those with a `:` after the name
+    are its own, should the name of another encoder's index begin with this one.
+    """
+    found = []
+    for key, pairs in zip(reply[1::2], reply[2::2], strict=True):
+        expired = not pairs  # between the search and the reading of its fields
+        if expired or not key.startswith(f"{index}:".encode()):
+            continue
+        fields = {n.decode(): v for n, v in zip(pairs[::2], pairs[1::2], strict=True)}
+        if "distance" in fields:
+            distance = float(fields.pop("distance"))
+            found.append(Near(key.decode(), 1.0 - distance, fields))
     return found
 
 

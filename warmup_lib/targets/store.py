@@ -1,11 +1,11 @@
-"""A Redis that gets warm: batched writes with their lifetime read back, looks, and searches."""
+"""A Redis that gets warm: batched writes with their lifetime read back, and looks."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import redis.asyncio as aio
@@ -92,24 +92,6 @@ class Seen:
 
     ttl_s: int
     bytes: int
-
-
-@dataclass(frozen=True)
-class Ask:
-    """One search: the nearest entries of an index among those with this context tag."""
-
-    index: str
-    context: str
-    vector: bytes
-
-
-@dataclass(frozen=True)
-class Near:
-    """One entry that a search found, nearest first."""
-
-    key: str
-    similarity: float
-    fields: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class RedisStore:
@@ -246,47 +228,6 @@ class RedisStore:
             for reply in replies
         ]
 
-    # -- search ----------------------------------------------------------------------------------
-
-    async def ensure_index(self, name: str, dimension: int) -> None:
-        """Create the search index of a tenant's answers where there is none.
-
-        Field names and types are those of RedisVL's SemanticCache with one filterable field,
-        `context`, so that an unmodified one opens the index and finds the entries. It takes the
-        index name for the key prefix too.
-        """
-        schema = ["prompt", "TEXT", "response", "TEXT", "inserted_at", "NUMERIC"]
-        schema += ["updated_at", "NUMERIC", "prompt_vector", "VECTOR", "FLAT", "6"]
-        schema += ["TYPE", "FLOAT32", "DIM", str(dimension), "DISTANCE_METRIC", "COSINE"]
-        schema += ["context", "TAG"]
-        create = ["FT.CREATE", name, "ON", "HASH", "PREFIX", "1", name, "SCHEMA", *schema]
-        async with self._answering():
-            try:
-                await self._redis.execute_command(*create)
-            except errors.ResponseError as error:
-                if "already exists" not in str(error).lower():
-                    raise
-
-    async def nearest(
-        self, asks: Sequence[Ask], count: int, fields: Sequence[str]
-    ) -> list[list[Near]]:
-        """Search; an index that does not exist has no entries.
-
-        Args:
-            asks: The searches.
-            count: Most entries a search.
-            fields: Fields of each entry to return.
-        """
-        returned = ["RETURN", str(len(fields) + 1), "distance", *fields]
-        tail: Command = ["SORTBY", "distance", *returned, "LIMIT", "0", str(count), "DIALECT", "2"]
-        commands: list[Command] = []
-        for ask in asks:
-            query = f"(@context:{{{ask.context}}})=>[KNN {count} @prompt_vector $v AS distance]"
-            commands.append(["FT.SEARCH", ask.index, query, "PARAMS", "2", "v", ask.vector, *tail])
-        replies = await self._each(commands)
-        async with self._answering():
-            return [near_in(r, ask.index) for r, ask in zip(replies, asks, strict=True)]
-
     # -- helpers ---------------------------------------------------------------------------------
 
     async def run(self, commands: Sequence[Command], *, atomic: bool = False) -> list[Any]:
@@ -380,25 +321,3 @@ def _short(error: Exception) -> str:
     """Return the server's error code, never its text, which can quote values."""
     code = str(error).split(" ", 1)[0]
     return f"it answers {code}" if code.isupper() and code.isalpha() else type(error).__name__
-
-
-def near_in(reply: Any, index: str) -> list[Near]:
-    """Return the entries in a search reply.
-
-    An index takes in every key that begins with its name; only those with a `:` after the name
-    are its own, should the name of another encoder's index begin with this one.
-    """
-    if isinstance(reply, Exception):
-        if "no such index" in str(reply).lower() or "unknown index" in str(reply).lower():
-            return []
-        raise reply
-    found = []
-    for key, pairs in zip(reply[1::2], reply[2::2], strict=True):
-        expired = not pairs  # between the search and the reading of its fields
-        if expired or not key.startswith(f"{index}:".encode()):
-            continue
-        fields = {n.decode(): v for n, v in zip(pairs[::2], pairs[1::2], strict=True)}
-        if "distance" in fields:
-            distance = float(fields.pop("distance"))
-            found.append(Near(key.decode(), 1.0 - distance, fields))
-    return found
