@@ -13,7 +13,7 @@ from warmup_lib.targets.base import Target
 from warmup_lib.targets.store import RedisStore
 
 
-async def index_for(
+async def index_files(
     lake: Lake, items: Sequence[PlanItem], targets: Sequence[Target], context: Context
 ) -> str | None:
     """Write the FAISS files of a plan's retrieval items where a Redis can't search them.
@@ -25,6 +25,16 @@ async def index_for(
     if not ours or not any([await _lacks_search(target) for target in targets]):
         return None
     return write_index_files(lake, context.plan_id, ours, context.vectors, context.keys)
+
+
+def index_notes(files: str | None) -> list[str]:
+    """Return a sentence on where chunks and lists can be searched by vector, if not on a Redis."""
+    if files is None:
+        return []
+    return [
+        "a Redis has no search module: chunks and lists are found there by their keys, and by "
+        f"vector with the FAISS files in {files}"
+    ]
 
 
 async def _lacks_search(target: Target) -> bool:

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 
 from warmup_lib.apply import report
+from warmup_lib.apply.index import index_files, index_notes
 from warmup_lib.apply.interference import Guard
 from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.readiness import Readiness
@@ -116,6 +117,7 @@ async def warm(
     homeless = sorted({i.layer for i in items} - {la.name for s in shares.values() for la, _ in s})
     down = {d.target for d in done if d.unavailable}
     all_costs = [cost for d in done for cost in d.costs.values()]
+    files = await index_files(lake, items, targets, context)
     facts = {
         "plan_id": context.plan_id,
         "completion": report.completion(shares, journal.read(), since, down),
@@ -132,6 +134,7 @@ async def warm(
         "not_ready": report.not_ready(done),
         "window_over": [d.target for d in done if d.window_over],
         "skipped_layers": homeless,
+        "index_files": files,
     }
     return StageReport(
         stage="apply",
@@ -142,6 +145,7 @@ async def warm(
             *readiness.notes(),
             *report.notes(done, homeless),
             *await report.without_search(targets, shares),
+            *index_notes(files),
         ),
         facts=facts,
     )
