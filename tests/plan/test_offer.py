@@ -58,7 +58,7 @@ def test_heads_are_ordered_by_heat_and_the_reason_says_what_they_share() -> None
 )
 def test_reason_says_how_often(micro: int, said: str) -> None:
     made = offer(candidate("a", 0, heat_micro=micro))
-    assert made.reason(made.best(), 0) == f"{said} expected requests a day hold it"
+    assert made.reason(made.best(), 0) == f"{said} expected requests a day need it"
 
 
 def test_warm_items_are_built_on() -> None:

@@ -40,8 +40,8 @@ def test_items_carry_rank_expected_hits_and_reason() -> None:
         ("i2", 2, 3_000_000),
     ]
     assert [r["reason"] for r in rows] == [
-        "6.0 expected requests a day hold it",
-        "3.0 expected requests a day hold it",
+        "6.0 expected requests a day need it",
+        "3.0 expected requests a day need it",
     ]
 
 

@@ -95,7 +95,7 @@ def test_items_are_ranked_and_give_reasons_without_text(lake: Lake) -> None:
     busy, long = items(lake, report, "prefixes")
     assert (busy["key_digest"], long["key_digest"]) == ("h", "long")
     assert long["reason"] == "6.0 expected requests a day share its 1,800 tokens (estimated)"
-    assert items(lake, report, "embeddings")[0]["reason"] == "4.0 expected requests a day hold it"
+    assert items(lake, report, "embeddings")[0]["reason"] == "4.0 expected requests a day need it"
     texts = [row["text"] for row in lake.read("prompts", {"day": DAY}).to_pylist()]
     for row in lake.read("plan", {"plan_id": report.facts["plan_id"]}).to_pylist():
         assert not any(text in row["reason"] for text in texts)

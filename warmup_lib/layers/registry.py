@@ -8,15 +8,20 @@ from warmup_lib.layers.base import Layer
 from warmup_lib.layers.embeddings import Embeddings
 from warmup_lib.layers.prefixes import Prefixes
 from warmup_lib.layers.responses import Responses
+from warmup_lib.layers.retrieval import Retrieval
+from warmup_lib.layers.weights import Weights
 
 LAYERS: dict[str, Layer] = {
+    "weights": Weights(),
     "adapters": Adapters(),
     "embeddings": Embeddings(),
     "responses": Responses(),
+    "retrieval": Retrieval(),
     "prefixes": Prefixes(),  # last: it lives for minutes, and generated answers would age it
 }
 
 
 def enabled(config: Config) -> list[Layer]:
     """Return the layers that the settings switch on, in warming order."""
-    return [layer for name, layer in LAYERS.items() if getattr(config.layers, name).enabled]
+    on = config.layers.switched_on()
+    return [layer for name, layer in LAYERS.items() if name in on]

@@ -119,7 +119,7 @@ class ByHeat:
         if use := _USES.get(self._tiers[row]):
             return f"{asked} {use}"
         tokens = int(self._tokens[row])
-        return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} hold it"
+        return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} need it"
 
     def _choose(self, held: Mask, enough: int | None) -> Choice:
         return most_asked(self._heat, self._rank, held, self._limit, enough)
