@@ -44,19 +44,19 @@ def response_bytes(text_bytes: Any, dimension: int) -> Any:
 
 def system_prompt_bytes() -> int:
     """Return the size of what is known of a system prompt (L1)."""
-    return 400
+    return 360
 
 
 def segment_bytes(dimension: int) -> int:
     """Return the size of a segment's vector (L2), its place in the set of uses included."""
-    return 600 + allocated(4 * dimension + 2)
+    return 675 + allocated(4 * dimension + 2)
 
 
 def chunk_bytes(dimension: int) -> int:
-    """Return the size of a chunk's entry; its vector is kept twice, as that of an answer."""
-    return 700 + allocated(4 * dimension + 2) + 6 * dimension
+    """Return the size of a chunk's entry, whose vector the index holds a second time."""
+    return 1028 + 2 * allocated(4 * dimension + 2)
 
 
 def list_bytes(dimension: int, chunks: int) -> int:
-    """Return the size of a list of chunk ids (L3), with its cluster's vector."""
-    return 700 + 32 * chunks + allocated(4 * dimension + 2) + 6 * dimension
+    """Return the size of a list of so many chunk ids (L3), its cluster's vector twice."""
+    return 870 + 32 * chunks + 2 * allocated(4 * dimension + 2)
