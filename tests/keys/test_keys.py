@@ -82,6 +82,12 @@ def test_published_requests(case: dict[str, Any]) -> None:
     assert KEYS.salt(request.tenant, request.adapter) == case["salt"]
 
 
+@pytest.mark.parametrize("case", PUBLISHED["under"])
+def test_published_contexts_under_an_adapters_weights(case: dict[str, str]) -> None:
+    assert KEYS.under(case["context"], case["adapter"]) == case["digest"]
+    assert independent_digest("under", case["context"], case["adapter"]) == case["digest"]
+
+
 def test_the_published_parts_of_a_digest() -> None:
     """The canonical parts that the documentation lists give the published digests."""
     for case in PUBLISHED["requests"]:
