@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -309,6 +310,9 @@ def _size(value: Value) -> int:
 
 
 def _refusal(error: Exception) -> str | None:
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return "no connection: TLS fails, its certificate is not trusted"
     for kind, reason in _REFUSALS:
         if isinstance(error, kind):
             return reason
