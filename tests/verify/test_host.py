@@ -91,11 +91,12 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tiny() -> Iterator[TinyHost]:
     with serving(TinyHost()) as host:
+        host.kv_blocks = 2000
         yield host
 
 
 def evict(tiny: TinyHost, head: int) -> None:
-    tiny.blocks = {block for block in tiny.blocks if f"{head}:" not in block}
+    tiny.blocks = {block for block in tiny.blocks if hash(f"{head}:") not in block}
 
 
 def resident(facts: dict[str, Any]) -> int:

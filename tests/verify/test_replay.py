@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,14 @@ def test_only_a_layer_that_matches_by_similarity_gets_vectors() -> None:
 
 
 def hosts(
-    layer: Any, targets: Any, rows: Any, planned: set[str], heads: Any, **options: Any
+    layer: Any,
+    targets: Any,
+    rows: Any,
+    planned: set[str],
+    heads: Any,
+    *,
+    down: dict[str, str] | None = None,
+    **options: Any,
 ) -> Any:
     heads = {f"{head:032x}" for head in heads}
     return asyncio.run(
@@ -134,6 +142,7 @@ def hosts(
             context(**options),
             heads,
             {target.name: planned for target in targets},
+            {} if down is None else down,
             lambda *_: None,
         )
     )
@@ -193,6 +202,53 @@ def test_hosts_take_turns_and_one_that_lacks_the_model_is_passed_over() -> None:
     assert found.unserved == 1
     # What no host could be asked is not compared with either.
     assert found.requests["request_id"].to_pylist() == [r["request_id"] for r in found.rows]
+
+
+def test_each_host_is_asked_cold_too_before_and_after() -> None:
+    layer = MemoryLayer("prefixes", "host")
+    order: list[tuple[str, str, bool]] = []
+    real = layer.find
+
+    async def find(lookups: Any, target: Any, context: Context) -> Any:
+        order.append((lookups[0].request_id, target.name, context.control is not None))
+        return await real(lookups, target, context)
+
+    layer.find = find  # type: ignore[method-assign]
+    both = [MemoryHost("a"), MemoryHost("b")]
+    rows = requests(*[request(n, 1) for n in range(16)])
+    found = hosts(layer, both, rows, set(), [1], cold_sample=8)
+    assert found.control == {"a": {"asked": 4, "hits": 0}, "b": {"asked": 4, "hits": 0}}
+    pairs = [
+        (host, cold)
+        for (asked, host, cold), (again, other, _) in pairwise(order)
+        if asked == again and host == other
+    ]
+    assert sorted(pairs) == sorted((h, cold) for h in "ab" for cold in (True, False) for _ in "12")
+
+
+def test_a_host_that_dies_meanwhile_gets_no_more_and_the_others_go_on() -> None:
+    layer = MemoryLayer("prefixes", "host")
+    dying, other = MemoryHost("dying"), MemoryHost("other")
+    real = layer.find
+    asked = []
+
+    async def find(lookups: Any, target: Any, context: Context) -> Any:
+        asked.append(target.name)
+        dying.down = asked.count("dying") >= 4
+        return await real(lookups, target, context)
+
+    layer.find = find  # type: ignore[method-assign]
+    down: dict[str, str] = {}
+    rows = requests(*[request(n, 1) for n in range(20)])
+    found = hosts(layer, [dying, other], rows, set(), [], down=down, cold_sample=2)
+    assert down == {"dying": "no connection"}
+    assert len(found.rows) == 20
+    assert asked.count("dying") == 4
+    assert {r["target"] for r in found.rows[10:]} == {"other"}
+    other.down = True
+    none = hosts(layer, [dying, other], rows, set(), [], down=down)
+    assert (none.rows, none.requests.num_rows) == ([], 0)
+    assert set(down) == {"dying", "other"}
 
 
 def test_requests_for_adapters_that_no_host_serves_take_no_place_in_the_sample() -> None:

@@ -74,8 +74,7 @@ class Measured:
         rows: Rows of `hits`.
         baselines: By layer: the shares of other sets on the same requests, and of no set at all
             (`cold`: what the control found, null where there was none).
-        asked: Requests sent to the control.
-        control: Of these, hits.
+        controls: By layer and target: requests sent to the control (`asked`), and hits of them.
         others: Requests served by an entry that this plan did not warm.
         unserved: Requests that no host could be asked: of all those for adapters that no host
             serves, else of the sample.
@@ -84,17 +83,28 @@ class Measured:
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     baselines: dict[str, dict[str, Any]] = field(default_factory=dict)
-    asked: int = 0
-    control: int = 0
+    controls: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     others: int = 0
     unserved: int = 0
     lost: int = 0
 
-    def add(self, part: Replayed) -> None:
-        """Add what one layer and target gave."""
+    @property
+    def asked(self) -> int:
+        """Requests sent to the control."""
+        return self._controlled("asked")
+
+    @property
+    def control(self) -> int:
+        """Of these, hits."""
+        return self._controlled("hits")
+
+    def _controlled(self, what: str) -> int:
+        return sum(one[what] for targets in self.controls.values() for one in targets.values())
+
+    def add(self, name: str, part: Replayed) -> None:
+        """Add what one layer or tier gave on its targets."""
         self.rows += part.rows
-        self.asked += part.control_asked
-        self.control += part.control_hits
+        self.controls.setdefault(name, {}).update(part.control)
         self.others += part.others
         self.unserved += part.unserved
         self.lost += part.lost
@@ -137,7 +147,7 @@ class Measuring:
         for layer in self._subject.looked_up if self._window.rows.num_rows else ():
             parts = await self._replay(layer)
             for part in parts:
-                measured.add(part)
+                measured.add(layer.name, part)
             asked = sum(part.control_asked for part in parts)
             hits = sum(part.control_hits for part in parts)
             cold = hits / asked if asked else None
@@ -147,28 +157,26 @@ class Measuring:
                 measured.baselines[layer.name] = {"cold": cold, **shares}
             for tier in self._subject.tiers(layer):
                 for part in await self._replay(layer, tier):
-                    measured.add(part)
+                    measured.add(f"{layer.name} {tier}", part)
         return measured
 
     async def _replay(self, layer: Layer, tier: str | None = None) -> list[Replayed]:
         homes = [t for t in self._subject.homes(layer) if t.name not in self._down]
         items = self._subject.of(layer, tier)
         rows, context, progress = self._window.rows, self._subject.context, self._progress
+        if layer.target_kind == "host" and homes:
+            heads = {item.key_digest for item in items}
+            resident, down = self._resident, self._down
+            replayed = await on_hosts(layer, homes, rows, context, heads, resident, down, progress)
+            return [replayed]
+        planned = {item.item_id for item in items}
         parts: list[Replayed] = []
-        try:
-            if layer.target_kind == "host" and homes:
-                heads = {item.key_digest for item in items}
-                resident = self._resident
-                return [await on_hosts(layer, homes, rows, context, heads, resident, progress)]
-            planned = {item.item_id for item in items}
-            for target in homes:
-                parts.append(
-                    await on_store(
-                        layer, target, rows, context, self._vectors, planned, progress, tier
-                    )
-                )
-        except TargetUnavailable as error:
-            self._down[error.target] = error.reason
+        for target in homes:
+            look = on_store(layer, target, rows, context, self._vectors, planned, progress, tier)
+            try:
+                parts.append(await look)
+            except TargetUnavailable as error:
+                self._down[error.target] = error.reason
         return parts
 
     def _compare(self, layer: Layer, requests: pa.Table) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from warmup_lib.errors import TargetUnavailable
 from warmup_lib.layers.base import Context, Layer, Lookup, Match
 from warmup_lib.layers.serving import unserved
 from warmup_lib.stage import Progress
@@ -34,8 +35,8 @@ class Replayed:
             be asked.
         rows: Rows of `hits`.
         others: Requests served by an entry that is not of this plan; misses in `rows`.
-        control_asked: Requests also looked up where nothing was ever warmed.
-        control_hits: Of these, served; anything but 0 means that the measurement is wrong.
+        control: By target: requests also looked up where nothing was ever warmed (`asked`), and
+            those of them that were served (`hits`): any means that the measurement is wrong.
         unserved: Requests for adapters that no host serves, which are not sampled, and sampled
             ones that no host could be asked.
         lost: Sampled requests with a planned head that was not found warm.
@@ -44,10 +45,25 @@ class Replayed:
     requests: pa.Table
     rows: list[Row] = field(default_factory=list)
     others: int = 0
-    control_asked: int = 0
-    control_hits: int = 0
+    control: dict[str, dict[str, int]] = field(default_factory=dict)
     unserved: int = 0
     lost: int = 0
+
+    @property
+    def control_asked(self) -> int:
+        """Control requests on all targets."""
+        return sum(one["asked"] for one in self.control.values())
+
+    @property
+    def control_hits(self) -> int:
+        """Control requests that were served, on all targets."""
+        return sum(one["hits"] for one in self.control.values())
+
+    def controlled(self, target: Target, matches: Sequence[Match]) -> None:
+        """Count control requests."""
+        counts = self.control.setdefault(target.name, {"asked": 0, "hits": 0})
+        counts["asked"] += sum(match.asked for match in matches)
+        counts["hits"] += sum(match.hit for match in matches)
 
 
 def in_control(context: Context) -> Context:
@@ -99,8 +115,7 @@ async def on_store(
     control = take(requests, spread(requests.num_rows, context.config.verify.cold_sample))
     for piece in slices(control, _AT_ONCE):
         matches = await look(piece, in_control(context))
-        result.control_asked += sum(match.asked for match in matches)
-        result.control_hits += sum(match.hit for match in matches)
+        result.controlled(target, matches)
     return result
 
 
@@ -111,15 +126,16 @@ async def on_hosts(
     context: Context,
     heads: Collection[str],
     resident: Mapping[str, Collection[str]],
+    down: dict[str, str],
     progress: Progress,
 ) -> Replayed:
     """Send a sample to the hosts, one request at a time, some of them also cold.
 
     Tenants, planned and unplanned heads, and hours have the shares that they have in the window.
 
-    A cold request is the same one under a salt of its own, sent before or after the warm one in
-    turn, so that neither gains from its place. One request at a time keeps the first token clean.
-    Hosts take turns.
+    A cold request is the same one under a salt of its own, sent to the same host before or after
+    the warm one in turn, so that neither gains from its place. One request at a time keeps the
+    first token clean. Hosts take turns; one that stops answering gets no more.
 
     Args:
         layer: A layer on model hosts.
@@ -129,10 +145,8 @@ async def on_hosts(
         heads: Digests of the planned heads.
         resident: Item ids of the plan that were proven warm, by target. A hit on anything else
             is not its merit: the probe, or the sample itself, made that head warm.
+        down: Hosts that did not answer, with the reason; more are added.
         progress: Told how many requests are done.
-
-    Raises:
-        TargetUnavailable: A host does not answer.
     """
     settings = context.config.verify
     away = unserved(requests["adapter"], context.config, context.adapters)
@@ -143,42 +157,88 @@ async def on_hosts(
     ]
     sample = take(requests, stratified(strata, settings.host_sample, settings.seed))
     result = Replayed(sample, unserved=pc.sum(away).as_py() or 0)
+    asking = _Asking(layer, targets, context, down)
     paired = set(spread(sample.num_rows, settings.cold_sample))
-    cold_context = in_control(context)
     sent: list[int] = []
     for number, lookup in enumerate(lookups(sample)):
-        turns = [targets[(number + k) % len(targets)] for k in range(len(targets))]
-        cold_first = number in paired and len(result.rows) % 2 == 0
-        cold = await _first(layer, lookup, turns, cold_context) if cold_first else None
-        warm = await _first(layer, lookup, turns, context)
-        if number in paired and not cold_first:
-            cold = await _first(layer, lookup, turns, cold_context)
+        if not asking.alive():
+            break
+        found = await (asking.both(lookup) if number in paired else asking.warm(lookup, number))
         progress(f"replay {layer.name}", number + 1, sample.num_rows)
-        if warm is None:
+        if found is None:
             result.unserved += 1
             continue
         sent.append(number)
-        target, match = warm
-        ours = resident.get(target.name, ())
-        _collect(result, layer, target, take(sample, [number]), [match], ours)
-        result.lost += lookup.head_digest in heads and not match.hit
-        if cold is not None:
-            result.rows[-1]["cold_ttft_ms"] = cold[1].ttft_ms
-            result.control_asked += 1
-            result.control_hits += cold[1].hit
+        ours = resident.get(found.target.name, ())
+        _collect(result, layer, found.target, take(sample, [number]), [found.warm], ours)
+        result.lost += lookup.head_digest in heads and not found.warm.hit
+        if found.cold is not None:
+            result.rows[-1]["cold_ttft_ms"] = found.cold.ttft_ms
+            result.controlled(found.target, [found.cold])
     result.requests = take(sample, sent)
     return result
 
 
-async def _first(
-    layer: Layer, lookup: Lookup, targets: Sequence[Target], context: Context
-) -> tuple[Target, Match] | None:
-    """Ask the first host that can serve the request; None: none can."""
-    for target in targets:
-        [match] = await layer.find([lookup], target, context)
-        if match.ttft_ms is not None:
-            return target, match
-    return None
+@dataclass(frozen=True)
+class _Found:
+    """What one host answered to a request, and to the same one where nothing was warmed."""
+
+    target: Target
+    warm: Match
+    cold: Match | None = None
+
+
+class _Asking:
+    """Sends requests to hosts in turn, as long as they answer."""
+
+    def __init__(
+        self, layer: Layer, targets: Sequence[Target], context: Context, down: dict[str, str]
+    ) -> None:
+        self._layer = layer
+        self._targets = targets
+        self._context = context
+        self._cold = in_control(context)
+        self._down = down
+        self._pairs = 0
+
+    def alive(self) -> list[Target]:
+        """Return the hosts that answered so far."""
+        return [target for target in self._targets if target.name not in self._down]
+
+    async def warm(self, lookup: Lookup, number: int) -> _Found | None:
+        """Ask the first host that can serve a request; None: none can."""
+        for target in self._turns(number):
+            if warm := await self._ask(lookup, target, self._context):
+                return _Found(target, warm)
+        return None
+
+    async def both(self, lookup: Lookup) -> _Found | None:
+        """Ask the first host that can serve it twice; each host gets both orders in turn."""
+        cold_first = self._pairs % 2 == 0
+        turns = self._turns(self._pairs // 2)
+        self._pairs += 1
+        for target in turns:
+            contexts = [self._cold, self._context] if cold_first else [self._context, self._cold]
+            answers = [await self._ask(lookup, target, context) for context in contexts]
+            cold, warm = answers if cold_first else reversed(answers)
+            if warm is not None:
+                return _Found(target, warm, cold)
+        return None
+
+    def _turns(self, number: int) -> list[Target]:
+        alive = self.alive()
+        return [alive[(number + k) % len(alive)] for k in range(len(alive))]
+
+    async def _ask(self, lookup: Lookup, target: Target, context: Context) -> Match | None:
+        """Return a host's answer; None: it can't serve the request, or is down."""
+        if target.name in self._down:
+            return None
+        try:
+            [match] = await self._layer.find([lookup], target, context)
+        except TargetUnavailable as error:
+            self._down[target.name] = error.reason
+            return None
+        return match if match.ttft_ms is not None else None
 
 
 def _asked(kind: str, piece: pa.Table, vectors: WindowVectors) -> list[Lookup]:

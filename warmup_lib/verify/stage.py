@@ -131,6 +131,7 @@ def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
         "first_token": measures.first_token(measured.rows),
         "control_asked": measured.asked,
         "control_hits": measured.control,
+        "control": measured.controls,
         "host_unserved": measured.unserved,
         "host_planned_misses": measured.lost,
     }
