@@ -26,8 +26,9 @@ from warmup_lib.airflow.settings import enabled_layers, load_dag_config, task_co
 
 log = logging.getLogger(__name__)
 
-SHORT_HORIZON = ("prefixes",)
-"""Layers that a target keeps for minutes: worth warming just before they are needed."""
+SHORT_HORIZON = ("adapters", "prefixes")
+"""Layers worth warming just before they are needed: what a target keeps for minutes, and the
+adapters, without which it would have the heads of other weights."""
 
 
 def run_day(back: int = 1) -> str:
