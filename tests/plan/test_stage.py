@@ -265,7 +265,10 @@ def test_incremental_builds_on_a_chain_and_lets_it_run_out(lake: Lake) -> None:
     settings = config(
         layers={
             "responses": {"items": 2, "generate": 0, "ttl": "3d"},
-            **dict.fromkeys(("weights", "adapters", "embeddings", "prefixes"), {"enabled": False}),
+            "weights": {"enabled": False},
+            "adapters": {"enabled": False},
+            "embeddings": {"enabled": False},
+            "prefixes": {"enabled": False},
         }
     )
     first = run(lake, DAY, settings)
