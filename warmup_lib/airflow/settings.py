@@ -18,7 +18,7 @@ from urllib.parse import quote
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 
-from warmup_lib.config import Config, HostTarget, LayersConfig, RedisTarget, load_config
+from warmup_lib.config import Config, HostTarget, RedisTarget, load_config
 from warmup_lib.errors import ConfigError
 
 SECRET_CONNECTION = "warmup_secret"
@@ -51,7 +51,7 @@ def target_names(config: Config) -> list[str]:
 
 def enabled_layers(config: Config) -> list[str]:
     """Return the names of the layers that are switched on."""
-    return [name for name in LayersConfig.model_fields if getattr(config.layers, name).enabled]
+    return config.layers.switched_on()
 
 
 def task_config(targets: Sequence[str] | None = None) -> Config:
