@@ -197,10 +197,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(404, b"")
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # with the default of 5, connections that come together break
+
+
 @contextmanager
 def serving(host: TinyHost, port: int = 0) -> Iterator[TinyHost]:
-    server = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"host": host}))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", port), type("Handler", (_Handler,), {"host": host}))
     host.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
