@@ -3,11 +3,12 @@
 **When:** once a night at `schedule.nightly` (02:00) in the configured zone. The run's partition key
 is its log day, the day before; a manual run may name one as key or in the form.
 
-**What it does:** takes in the inbox, folds each new or changed day into distinct prompts, embeds
-the texts that have no vector yet, forecasts demand, and asks whether the current plan still serves.
-A new plan is made only when demand has drifted past `plan.drift_threshold`; otherwise the decision
-is `wait`, and the current plan is warmed again, which renews its lifetimes. Then the run proves by
-looking that the plan's items are resident. Clusters, which people read, are built beside.
+**What it does:** takes in the inbox, folds each new or changed day into distinct prompts, reads the
+retrieval documents as they are now, embeds the texts that have no vector yet, forecasts demand,
+groups the prompts into clusters, and asks whether the current plan still serves. A new plan is made
+only when demand has drifted past `plan.drift_threshold` or a document has changed; otherwise the
+decision is `wait`, and the current plan is warmed again, which renews its lifetimes. Then the run
+proves by looking that the plan's items are resident.
 
 **Needs:** `schedule.inbox` (without it the lake is used as it is), the pool and the queue named by
 `schedule.gpu_pool` and `schedule.gpu_queue`, and the targets' connections.
@@ -54,6 +55,11 @@ def warmup_nightly() -> None:
         """Fold each new or changed day into distinct prompts."""
         return stages.distil(stages.run_day())
 
+    @task
+    def documents() -> Facts:
+        """Read the retrieval documents; without any there is nothing to do."""
+        return stages.day_stage("documents", stages.run_day())
+
     @task(**GPU)
     def embed() -> Facts:
         """Embed the texts that have no vector yet."""
@@ -66,7 +72,7 @@ def warmup_nightly() -> None:
 
     @task
     def cluster() -> Facts:
-        """Group the prompts for people to read."""
+        """Group the prompts, for people to read and to retrieve for."""
         return stages.day_stage("cluster", stages.run_day())
 
     @task(outlets=[PLAN])
@@ -85,7 +91,7 @@ def warmup_nightly() -> None:
         return stages.verify(stages.run_day(), planned["plan_id"])
 
     planned = plan()
-    ingest() >> distil() >> embed() >> forecast() >> [cluster(), planned]
+    ingest() >> [distil(), documents()] >> embed() >> forecast() >> cluster() >> planned
     apply(planned) >> verify(planned)
 
 

@@ -1,4 +1,4 @@
--- Hits on a day's traffic by plan, layer and tenant.
+-- Hits on a day's traffic by plan, layer and tenant; a layer's tiers are not counted.
 WITH day_hits AS (
     SELECT
         plan_id,
@@ -7,7 +7,7 @@ WITH day_hits AS (
         hit,
         match
     FROM hits
-    WHERE "window" = $day
+    WHERE "window" = $day AND tier IS NULL
 )
 SELECT
     CAST($day AS DATE) AS day,

@@ -93,11 +93,12 @@ def test_work_on_a_gpu_or_host_has_pool_queue_and_timeout(dags: dict[str, Any]) 
 def test_the_flow_of_the_nightly_plan(dags: dict[str, Any]) -> None:
     downstream = {t.task_id: sorted(t.downstream_task_ids) for t in dags["warmup_nightly"].tasks}
     assert downstream == {
-        "ingest": ["distil"],
+        "ingest": ["distil", "documents"],
         "distil": ["embed"],
+        "documents": ["embed"],
         "embed": ["forecast"],
-        "forecast": ["cluster", "plan"],
-        "cluster": [],
+        "forecast": ["cluster"],
+        "cluster": ["plan"],
         "plan": ["apply", "verify"],
         "apply": ["verify"],
         "verify": [],
@@ -164,7 +165,8 @@ def test_the_launch_form_offers_what_is_configured(
     bag = DagBag(dag_folder=str(ROOT / "dags" / "warmup_launch.py"))
     params = bag.dags["warmup_launch"].params
     assert params.get_param("targets").schema["examples"] == ["cache", "host-a"]
-    assert params.get_param("layers").schema["examples"] == ["embeddings", "responses"]
+    on = ["weights", "adapters", "embeddings", "responses"]
+    assert params.get_param("layers").schema["examples"] == on
     assert params.dump() == {
         "model": None,
         "targets": [],

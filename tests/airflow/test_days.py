@@ -13,7 +13,7 @@ from warmup_lib.tables import PLAN, PROMPTS, REQUESTS
 pytestmark = [pytest.mark.airflow, pytest.mark.usefixtures("airflow_home")]
 
 ALL = {"tenants": None, "models": None}
-LAYERS = ["embeddings", "responses", "prefixes"]
+LAYERS = ["weights", "adapters", "embeddings", "responses", "prefixes"]
 
 
 @pytest.fixture
