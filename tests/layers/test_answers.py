@@ -139,6 +139,22 @@ def test_a_host_that_lacks_the_model_or_refuses(tiny: TinyHost, with_host: Any) 
         generated(with_host, tiny, unanswered(keys), keys)
 
 
+def test_another_host_answers_where_one_is_down(tiny: TinyHost, with_host: Any) -> None:
+    keys = new_keys()
+    dead = ModelHost("dead", "http://127.0.0.1:1")
+    here, elsewhere = unanswered(keys), unanswered(keys, model="another")
+
+    async def work(host: ModelHost) -> None:
+        ctx = context(keys, DictVectors(), CONFIG, hosts=(dead, host))
+        assert isinstance((await generate([here], ctx))[here.item_id], ChatResult)
+        # The one that is down may serve it: that is no reason to skip it for good.
+        with pytest.raises(HostUnavailable, match="'dead' is not available: no connection"):
+            await generate([here, elsewhere], ctx)
+        await dead.close()
+
+    with_host(tiny.url, work)
+
+
 @pytest.mark.stack
 def test_a_generated_answer_is_stored_and_found(
     tiny: TinyHost, with_host: Any, redis_url: str

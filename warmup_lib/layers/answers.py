@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from warmup_lib.errors import InputDataError
+from warmup_lib.errors import HostUnavailable, InputDataError
 from warmup_lib.keys import Request
 from warmup_lib.layers.base import Context, Outcome, PlanItem
 from warmup_lib.layers.salts import salt_for
@@ -25,19 +25,30 @@ async def generate(items: Sequence[PlanItem], context: Context) -> dict[str, Cha
     """Return by item id an answer with its cost, or the outcome of an item that gets none.
 
     Raises:
-        HostUnavailable: A host does not answer.
+        HostUnavailable: A host does not answer, and no other one serves an item's model.
     """
-    served = [(host, await host.served()) for host in context.hosts] if items else []
-    answers = await together(_answer(item, served, context) for item in items)
+    served: list[tuple[ModelHost, set[str]]] = []
+    down: HostUnavailable | None = None
+    for host in context.hosts if items else ():
+        try:
+            served.append((host, await host.served()))
+        except HostUnavailable as error:
+            down = error
+    answers = await together(_answer(item, served, down, context) for item in items)
     return {item.item_id: answer for item, answer in zip(items, answers, strict=True)}
 
 
 async def _answer(
-    item: PlanItem, served: Sequence[tuple[ModelHost, set[str]]], context: Context
+    item: PlanItem,
+    served: Sequence[tuple[ModelHost, set[str]]],
+    down: HostUnavailable | None,
+    context: Context,
 ) -> ChatResult | Outcome:
     adapter = context.adapter(item.adapter)
     head = Head(item.model, item.system_prompt, item.tools, adapter)
     host = next((host for host, names in served if host.model(head) in names), None)
+    if host is None and down is not None:
+        raise down
     if host is None:
         what = "its model" if adapter is None else "its adapter"
         return Outcome(item.item_id, "skipped", error=f"no host here serves {what}")
