@@ -1,6 +1,6 @@
 """Retrieval documents: pages in chunks, taken at run time from installed packages or a folder.
 
-A page is one Markdown file, `docs/<page>.md`; each of its chunks begins with a line
+A page is one Markdown file, `docs/<tenant>/<page>.md`; each of its chunks begins with a line
 `<!-- <page>#<n> -->`, where `<page>#<n>` is the chunk's id and n counts from 1.
 """
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -65,8 +65,12 @@ class Folder:
         ordered = [*leading, *mixed][:size]
         return [_prompt(q, button=q.text in leads) for q in ordered]
 
-    def documents(self) -> Iterable[tuple[str, list[str]]]:
-        """Return the documentation pages, a chunk a heading."""
+    def documents(self) -> Mapping[str, Iterable[tuple[str, list[str]]]]:
+        """Return the documentation pages of the tenant that asks about them."""
+        return {"codeforge": self._documents()}
+
+    def _documents(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the pages, a chunk a heading."""
         for page, _, _, text in self._pages():
             starts = [m.start() for m in _HEADING.finditer(text)]
             ends = [*starts[1:], len(text)]

@@ -52,7 +52,10 @@ def generate(
     gateway = Gateway(seed, np.random.default_rng(roots[-2]))
     rows = _with_probes(gateway, everything, tenants, days)
     counts = _write(out, rows, days, np.random.default_rng(roots[-1]))
-    chunks = documents.write(out / "docs", source.documents())
+    chunks = sum(
+        documents.write(out / "docs" / tenant, pages)
+        for tenant, pages in source.documents().items()
+    )
     manifest = {
         "composed": True,
         "source": source.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -45,8 +45,8 @@ class Source(Protocol):
     def pool(self, tenant: Tenant, size: int, rng: np.random.Generator) -> list[Prompt]:
         """Return up to `size` distinct prompts of the tenant, buttons first."""
 
-    def documents(self) -> Iterable[tuple[str, list[str]]]:
-        """Return the retrieval pages: name and the texts of its chunks."""
+    def documents(self) -> Mapping[str, Iterable[tuple[str, list[str]]]]:
+        """Return the retrieval pages by tenant: name and the texts of its chunks."""
 
 
 def pick(options: Sequence[T], rng: np.random.Generator, skew: float = 1.0) -> T:

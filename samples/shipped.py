@@ -10,7 +10,7 @@ from samples.grammar import COMMON_FIRST, Filling
 from samples.pool import Prompt, pick, weighted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
 
@@ -48,11 +48,13 @@ class Shipped:
             found.setdefault(prompt.text, prompt)
         return list(found.values())[:size]
 
-    def documents(self) -> Iterable[tuple[str, list[str]]]:
-        """Return the household help pages and the pages of the installed packages."""
-        for intent, chunks in texts.table("hearth-home.docs").items():
-            yield f"hearth-home.{intent}", chunks
-        yield from documents.from_packages(_package_pages())
+    def documents(self) -> Mapping[str, Iterable[tuple[str, list[str]]]]:
+        """Return the household help pages and, for programmers, those of installed packages."""
+        household = texts.table("hearth-home.docs").items()
+        return {
+            "hearth-home": [(f"hearth-home.{intent}", chunks) for intent, chunks in household],
+            "codeforge": documents.from_packages(_package_pages()),
+        }
 
 
 def _package_pages() -> list[str]:

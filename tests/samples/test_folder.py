@@ -30,7 +30,9 @@ def test_real_questions_go_through_the_same_machinery(data: Path, tmp_path: Path
     bank = [r for r in asked if r["tenant"] == "acme-bank" and r.get("session_id")]
     known = [r["prompt"].casefold() in real for r in bank if not r["messages"]]
     assert np.mean(known) > 0.5
-    written = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "docs").glob("*.md"))
+    written = "".join(
+        p.read_text(encoding="utf-8") for p in (tmp_path / "docs" / "codeforge").glob("*.md")
+    )
     used = {chunk for r in asked for chunk in r.get("chunk_ids") or ()}
     assert used
     assert all(f"<!-- {chunk} -->" in written for chunk in used)

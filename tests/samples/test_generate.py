@@ -70,7 +70,9 @@ def test_same_seed_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -
         )
         found.append(digests(out))
     assert found[0] == found[1]
-    assert {"manifest.json", "requests-2026-03-04.jsonl.gz", "docs/numpy.where.md"} < set(found[0])
+    assert {"manifest.json", "requests-2026-03-04.jsonl.gz", "docs/codeforge/numpy.where.md"} < set(
+        found[0]
+    )
 
 
 def test_five_other_seeds_give_other_logs_of_the_same_kind(tmp_path: Path) -> None:
@@ -208,11 +210,15 @@ def test_the_model_is_released_for_one_tenant_only(asked: list[Row]) -> None:
 
 
 def test_chunk_ids_are_in_the_documents(log: Path, asked: list[Row]) -> None:
-    written = "\n".join(path.read_text(encoding="utf-8") for path in (log / "docs").glob("*.md"))
-    used = {chunk for row in asked for chunk in row["chunk_ids"] or ()}
+    used = {(row["tenant"], chunk) for row in asked for chunk in row["chunk_ids"] or ()}
     assert len(used) > 50
-    for chunk in used:
-        assert f"<!-- {chunk} -->" in written
+    assert {tenant for tenant, _ in used} == {"codeforge", "hearth-home"}
+    written = {
+        folder.name: "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.md"))
+        for folder in (log / "docs").iterdir()
+    }
+    for tenant, chunk in used:
+        assert f"<!-- {chunk} -->" in written[tenant]
 
 
 def test_manifest_says_what_it_is(log: Path, rows: list[Row]) -> None:
