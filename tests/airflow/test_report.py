@@ -93,6 +93,9 @@ def test_a_target_that_was_down_is_an_error_to_retry() -> None:
     check_targets({"unavailable": []})
     with pytest.raises(TargetUnavailable, match=r"target 'cache' is not available: refused"):
         check_targets({"unavailable": [{"target": "cache", "reason": "refused"}]})
+    unready = {"target": "gpu", "layer": "weights", "reason": "98 of 100 steps worked"}
+    with pytest.raises(TargetUnavailable, match="target 'gpu' is not available: 98 of 100"):
+        check_targets({"unavailable": [], "not_ready": [unready]})
 
 
 def test_a_failed_gate_is_an_error_with_its_figures() -> None:

@@ -95,15 +95,16 @@ def announce(asset: Asset, day: str, facts: Mapping[str, Any]) -> None:
 
 
 def check_targets(facts: Mapping[str, Any]) -> None:
-    """Fail in a way that is retried where a target did not answer.
+    """Fail in a way that is retried where a target did not answer or was not ready.
 
     Args:
-        facts: A report's whole facts; `unavailable` lists targets, each with its reason.
+        facts: A report's whole facts; `unavailable` and `not_ready` list targets, each with its
+            reason.
 
     Raises:
         TargetUnavailable: For the first such target.
     """
-    for down in facts.get("unavailable") or ():
+    for down in [*(facts.get("unavailable") or ()), *(facts.get("not_ready") or ())]:
         raise TargetUnavailable(down["target"], down["reason"])
 
 
