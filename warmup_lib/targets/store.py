@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import hiredis
 import redis.asyncio as aio
 from redis import exceptions as errors
 from redis.asyncio.retry import Retry
@@ -95,6 +96,13 @@ class Seen:
     bytes: int
 
 
+class _Packing:
+    """Packs commands in C, as the client's synchronous connections do: half the time of a write."""
+
+    def pack_command(self, *args: Any) -> list[bytes]:
+        return [hiredis.pack_command(args)]
+
+
 class RedisStore:
     """A Redis, by its URL. Nothing is sent before the first call.
 
@@ -126,6 +134,8 @@ class RedisStore:
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             retry=Retry(NoBackoff(), 1),
         )
+        pool = self._redis.connection_pool
+        pool.connection_class = type("Packing", (_Packing, pool.connection_class), {})
 
     async def close(self) -> None:
         """Close the connections."""
@@ -179,26 +189,38 @@ class RedisStore:
     # -- entries ---------------------------------------------------------------------------------
 
     async def write(self, entries: Sequence[Entry]) -> list[Written]:
-        """Write entries batch by batch and read each lifetime back; one result each, in order.
-
-        A batch is a transaction, so that a connection that breaks half-way can't leave a key
-        without a lifetime.
+        """Write entries batch by batch, then read each lifetime back; one result each, in order.
 
         Raises:
             StoreUnavailable: No answer, or it refuses writes. Batches before it are written.
         """
-        written = []
+        put = await self.put(entries)
+        ttls = await self._each([["TTL", entry.key] for entry in entries])
+        return [
+            Written(0, None, _short(failed))
+            if (failed := error or (ttl if isinstance(ttl, Exception) else None))
+            else Written(_size(entry.value), int(ttl))
+            for entry, error, ttl in zip(entries, put, ttls, strict=True)
+        ]
+
+    async def put(self, entries: Sequence[Entry]) -> list[Exception | None]:
+        """Write entries batch by batch without looking again; why each failed, in order.
+
+        A batch with hashes is a transaction, so that a connection that breaks half-way can't leave
+        a key without a lifetime.
+
+        Raises:
+            StoreUnavailable: No answer, or it refuses writes. Batches before it are written.
+        """
+        failed: list[Exception | None] = []
         for batch in batched(entries, self._batch):
-            replies = iter(await self._round([c for e in batch for c in _commands(e)], True))
-            for entry in batch:
-                got = [next(replies) for _ in _commands(entry)]
-                failed = next((g for g in got if isinstance(g, Exception)), None)
-                written.append(
-                    Written(0, None, _short(failed))
-                    if failed
-                    else Written(_size(entry.value), int(got[-1]))
-                )
-        return written
+            commands = [_commands(entry) for entry in batch]
+            flat = [command for several in commands for command in several]
+            replies = iter(await self._round(flat, len(flat) > len(batch)))
+            for several in commands:
+                got = [next(replies) for _ in several]
+                failed.append(next((g for g in got if isinstance(g, Exception)), None))
+        return failed
 
     async def look(self, keys: Sequence[str], hash_field: str | None = None) -> list[Seen | None]:
         """Return what is under each key; None: nothing, or not the expected kind of value.
@@ -291,13 +313,9 @@ def batched(things: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 def _commands(entry: Entry) -> list[Command]:
     if isinstance(entry.value, bytes):
-        return [["SET", entry.key, entry.value, "EX", entry.ttl_s], ["TTL", entry.key]]
+        return [["SET", entry.key, entry.value, "EX", entry.ttl_s]]
     pairs = [part for named in entry.value.items() for part in named]
-    return [
-        ["HSET", entry.key, *pairs],
-        ["EXPIRE", entry.key, entry.ttl_s],
-        ["TTL", entry.key],
-    ]
+    return [["HSET", entry.key, *pairs], ["EXPIRE", entry.key, entry.ttl_s]]
 
 
 def _size(value: Value) -> int:
