@@ -38,7 +38,11 @@ def test_the_demo_warms_proves_and_measures_and_runs_twice(
     assert first["composed"] is True
     assert first["skipped"] == []
     verified = first["verify"]
-    assert set(verified["completion"]) == {"embeddings", "responses", "prefixes"}
+    assert set(verified["completion"]) >= {"embeddings", "responses", "retrieval", "prefixes"}
+    assert set(verified["tiers"]) == {"L1", "L2", "L3"}
+    assert verified["tiers"]["L1"]["hit_ratio"] > 0.8
+    for audit in verified["audit"]["retrieval"].values():
+        assert audit["lists_equal"] == audit["lists_checked"] > 20
     assert verified["gates"]["warmup_completion"]["value"] >= 0.995
     assert verified["control_hits"] == 0
     for layer, beside in verified["baselines"].items():

@@ -14,7 +14,7 @@ import click
 from warmup_lib import pipeline
 from warmup_lib.cli import figure, render
 from warmup_lib.cli.common import ERR, Call, command, table
-from warmup_lib.config import Config, warmup_home
+from warmup_lib.config import Config, DocumentsConfig, warmup_home
 from warmup_lib.errors import ConfigError, GateFailed
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _run(run: Run, log: str, scale: float, progress: Progress) -> dict[str, Any]
             run.config = _without_hosts(run.config)
     with run.step("compose the sample log"):
         days = _compose(run, log, scale)
+        run.config = _with_documents(run.config, run.folder / "log" / "docs")
     with run.step(f"ingest {len(days) - 1} days of history"):
         pipeline.ingest(run.config, days[:-1], "jsonl", progress)
     last, later = (p.name.removeprefix("requests-")[:10] for p in days[-2:])
@@ -136,6 +137,18 @@ def _without_hosts(config: Config) -> Config:
     """Return the settings with no answers to generate, for want of a model host."""
     responses = config.layers.responses.model_copy(update={"generate": 0})
     layers = config.layers.model_copy(update={"responses": responses})
+    return config.model_copy(update={"layers": layers})
+
+
+def _with_documents(config: Config, folder: Path) -> Config:
+    """Return the settings with the sample's documents, a folder a tenant."""
+    documents = [
+        DocumentsConfig(tenant=place.name, path=str(place.absolute()))
+        for place in sorted(folder.iterdir())
+        if place.is_dir()
+    ]
+    retrieval = config.layers.retrieval.model_copy(update={"documents": documents})
+    layers = config.layers.model_copy(update={"retrieval": retrieval})
     return config.model_copy(update={"layers": layers})
 
 
@@ -186,6 +199,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     render.costs(console, facts["apply"])
     render.completion(console, verified)
     render.hit_ratios(console, verified)
+    render.tiers(console, verified)
     render.tenants(console, verified)
     render.first_token(console, verified)
     render.gates(console, verified)

@@ -139,6 +139,7 @@ def verify(console: Console, report: StageReport) -> None:
     completion(console, facts)
     if "hit_ratio" in facts:
         hit_ratios(console, facts)
+        tiers(console, facts)
         tenants(console, facts)
         first_token(console, facts)
     gates(console, facts)
@@ -188,6 +189,28 @@ def hit_ratios(console: Console, facts: dict[str, Any]) -> None:
             "requests. On model hosts the requests are a sample of the day.",
         )
     )
+
+
+def tiers(console: Console, facts: dict[str, Any]) -> None:
+    """Print the hit ratio of each tier among the requests that ask for such an entry."""
+    names = {"L1": "system prompts", "L2": "user segments", "L3": "chunk lists"}
+    rows = [
+        [f"{tier} {names[tier]}", one["layer"], one["requests"], percent(one["hit_ratio"])]
+        for tier, one in facts["tiers"].items()
+    ]
+    for of_layer in facts["audit"].values():
+        for target, counts in of_layer.items():
+            checked, equal = counts["lists_checked"], counts["lists_equal"]
+            rows.append(
+                [
+                    f"L3 on {target} as a fresh search",
+                    "",
+                    checked,
+                    percent(equal / checked if checked else None),
+                ]
+            )
+    if rows:
+        console.print(table("Tiers", "tier", "layer", "requests or lists", "found", rows=rows))
 
 
 def tenants(console: Console, facts: dict[str, Any]) -> None:
