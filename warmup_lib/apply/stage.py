@@ -14,6 +14,7 @@ from warmup_lib.apply.interference import Guard
 from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.readiness import Readiness
 from warmup_lib.apply.receipts import Journal
+from warmup_lib.apply.room import check_room
 from warmup_lib.apply.worker import Done, Run, Share, Worker
 from warmup_lib.config import Config
 from warmup_lib.errors import ConfigError
@@ -23,6 +24,7 @@ from warmup_lib.layers.base import Context, Layer, PlanItem
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.host import ModelHost
+from warmup_lib.targets.store import EVICTED_KEYS
 
 
 async def run(
@@ -104,6 +106,7 @@ async def warm(
     journal = Journal(lake, context.plan_id)
     receipts = journal.read() if resume else None
     shares = {target.name: _shares(items, layers, target) for target in targets}
+    room = await check_room(targets, shares, context)
     ends = time.monotonic() + window_s
     shared = Run(lake, context, journal, readiness, ends, progress)
     workers = [Worker(shared, t, shares[t.name]) for t in targets if shares[t.name]]
@@ -113,6 +116,7 @@ async def warm(
             await held.enter_async_context(guard)
         ended = await asyncio.gather(*[w.run(receipts) for w in workers], return_exceptions=True)
     manifest = await journal.compact()
+    lake.annotate("receipts", {"plan_id": context.plan_id}, {EVICTED_KEYS: dict(room.evicted)})
     done = _checked(ended)
     homeless = sorted({i.layer for i in items} - {la.name for s in shares.values() for la, _ in s})
     down = {d.target for d in done if d.unavailable}
@@ -142,6 +146,7 @@ async def warm(
         rows_out=manifest.rows,
         seconds=time.perf_counter() - begun,
         notes=(
+            *room.notes,
             *readiness.notes(),
             *report.notes(done, homeless),
             *await report.without_search(targets, shares),

@@ -19,6 +19,10 @@ from warmup_lib.layers.base import (
 from warmup_lib.targets.store import RedisStore, Seen, Written
 
 
+ABSENT = "absent"
+"""Evidence of a key that is not there."""
+
+
 def under(layer: str, encoder: str) -> str:
     """Return the layer word in the key of an entry that holds a vector.
 
@@ -58,7 +62,7 @@ def receipt(item: PlanItem, written: Written, ms: float, tokens: int = 0) -> Out
 def proof(item_id: str, seen: Seen | None, size: int) -> Proof:
     """Judge a look at a key: present, its vector of `size` bytes, and with a lifetime."""
     if seen is None:
-        return Proof(item_id, False, "absent")
+        return Proof(item_id, False, ABSENT)
     if seen.bytes != size:
         return Proof(item_id, False, f"vector of {seen.bytes} bytes, {size} expected")
     if seen.ttl_s < 0:
@@ -90,7 +94,7 @@ async def prove_content(
     proofs = []
     for item, look, fields in zip(items, seen, held, strict=True):
         if look is not None and fields is None:
-            judged = Proof(item.item_id, False, "absent")
+            judged = Proof(item.item_id, False, ABSENT)
         elif fields is not None and fields[field].decode() != item.source_digest:
             judged = Proof(item.item_id, False, "made from other content")
         else:

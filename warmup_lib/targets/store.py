@@ -20,6 +20,9 @@ from warmup_lib.keys import KEY_VERSION
 from warmup_lib.targets.base import Target, TargetKind
 
 GENERATION_KEY = f"{KEY_VERSION}:generation"
+EVICTED_KEYS = "evicted_keys"
+"""Under this word the receipts of a plan keep how many keys each Redis had evicted before."""
+
 GENERATION_TTL_S = 30 * 86400
 CONNECT_TIMEOUT_S = 5.0
 
@@ -38,6 +41,7 @@ _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
 """What makes the whole store unusable, most special first. The words of the server are not
 repeated: they can quote the command with its values."""
 
+_GONE = -2
 _MISCONFIGURED = ("MISCONF", "MASTERDOWN", "NOREPLICAS")
 
 Value = bytes | Mapping[str, bytes | str | float]
@@ -55,6 +59,7 @@ class StoreFacts:
         maxmemory: Memory limit in bytes; 0: none.
         policy: What it evicts when full.
         used: Memory used, in bytes.
+        evicted: Keys that it dropped for want of memory since it was started.
     """
 
     version: str
@@ -62,6 +67,7 @@ class StoreFacts:
     maxmemory: int
     policy: str
     used: int
+    evicted: int
 
     def notes(self) -> tuple[str, ...]:
         """Return sentences on what this Redis can't do."""
@@ -156,6 +162,7 @@ class RedisStore:
             maxmemory=int(info.get("maxmemory", 0)),
             policy=str(info.get("maxmemory_policy", "noeviction")),
             used=int(info["used_memory"]),
+            evicted=int(info.get("evicted_keys", 0)),
         )
 
     async def has_search(self) -> bool:
@@ -196,12 +203,7 @@ class RedisStore:
         """
         put = await self.put(entries)
         ttls = await self._each([["TTL", entry.key] for entry in entries])
-        return [
-            Written(0, None, _short(failed))
-            if (failed := error or (ttl if isinstance(ttl, Exception) else None))
-            else Written(_size(entry.value), int(ttl))
-            for entry, error, ttl in zip(entries, put, ttls, strict=True)
-        ]
+        return [_written(*one) for one in zip(entries, put, ttls, strict=True)]
 
     async def put(self, entries: Sequence[Entry]) -> list[Exception | None]:
         """Write entries batch by batch without looking again; why each failed, in order.
@@ -235,7 +237,7 @@ class RedisStore:
         replies = await self._each(commands)
         seen: list[Seen | None] = []
         for ttl, length in zip(replies[::2], replies[1::2], strict=True):
-            absent = isinstance(ttl, Exception) or isinstance(length, Exception) or ttl == -2
+            absent = isinstance(ttl, Exception) or isinstance(length, Exception) or ttl == _GONE
             seen.append(None if absent else Seen(int(ttl), int(length)))
         return seen
 
@@ -316,6 +318,14 @@ def _commands(entry: Entry) -> list[Command]:
         return [["SET", entry.key, entry.value, "EX", entry.ttl_s]]
     pairs = [part for named in entry.value.items() for part in named]
     return [["HSET", entry.key, *pairs], ["EXPIRE", entry.key, entry.ttl_s]]
+
+
+def _written(entry: Entry, error: Exception | None, ttl: Any) -> Written:
+    if failed := error or (ttl if isinstance(ttl, Exception) else None):
+        return Written(0, None, _short(failed))
+    if ttl == _GONE:
+        return Written(0, None, "it was gone at once: evicted for want of memory, or deleted")
+    return Written(_size(entry.value), int(ttl))
 
 
 def _size(value: Value) -> int:

@@ -20,6 +20,8 @@ from warmup_lib.layers.base import Context, Layer, PlanItem, Proof
 from warmup_lib.stage import Progress
 from warmup_lib.tables import RESIDENCY
 from warmup_lib.targets.base import Target
+from warmup_lib.targets.store import EVICTED_KEYS, RedisStore
+from warmup_lib.verify.evictions import explained
 
 UNFINISHED = "the probe did not finish: warm the item again"
 _LOOK_AT_ONCE = 500
@@ -49,6 +51,8 @@ class Residency:
         self._receipts: ByPlace = {
             (row["item_id"], row["target"]): row for row in receipts.to_pylist()
         }
+        manifest = lake.manifest("receipts", self._partition)
+        self._evicted: dict[str, Any] = (manifest.meta if manifest else {}).get(EVICTED_KEYS, {})
         earlier = lake.read("residency", self._partition).sort_by("probed_at").to_pylist()
         self._known_rows: ByPlace = {}
         self._keep(earlier)
@@ -67,6 +71,8 @@ class Residency:
             proofs = await layer.prove(batch, target, self._context)
             rows += [self._row(i, target, p) for i, p in zip(batch, proofs, strict=True)]
             self._progress(f"prove {layer.name} on {target.name}", len(rows), len(items))
+        if isinstance(target, RedisStore):
+            rows = await explained(rows, self._receipts, target, self._evicted.get(target.name))
         return rows
 
     def publish(self, rows: Sequence[Row]) -> int:

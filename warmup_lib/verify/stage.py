@@ -19,6 +19,7 @@ from warmup_lib.layers.base import Context
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import HITS
 from warmup_lib.verify import audit, measures
+from warmup_lib.verify.evictions import evicted_entries
 from warmup_lib.verify.measuring import Measured, Measuring, Subject
 from warmup_lib.verify.residency import Residency, completion, prove_all
 from warmup_lib.verify.window import Window, from_lake, from_rows
@@ -97,6 +98,7 @@ async def verify(
     ratios = facts.get("hit_ratio", {})
     control = measured.control if measured is not None and measured.asked else None
     facts["gates"] = measures.gates(complete, ratios, control, context.config.gates)
+    facts["evicted"] = evicted_entries(proven)
     facts["unavailable"] = [{"target": t, "reason": r} for t, r in sorted(down.items())]
     facts["skipped_layers"] = [la.name for la in subject.planned if not subject.homes(la)]
     return StageReport(
@@ -142,6 +144,11 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = [
         f"target '{one['target']}' did not answer: {one['reason']}" for one in facts["unavailable"]
+    ]
+    notes += [
+        f"target '{target}' evicted {sum(layers.values()):,} entries of this plan before their "
+        "time: raise maxmemory, or plan fewer items (layers.*.items)"
+        for target, layers in facts["evicted"].items()
     ]
     notes += [
         f"layer {name} was left out: no target can take it" for name in facts["skipped_layers"]
