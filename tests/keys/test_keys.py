@@ -82,6 +82,20 @@ def test_published_requests(case: dict[str, Any]) -> None:
     assert KEYS.salt(request.tenant, request.adapter) == case["salt"]
 
 
+@pytest.mark.parametrize("case", PUBLISHED["names"])
+def test_published_names(case: dict[str, str]) -> None:
+    segment, chunk = case["user_segment"], case["chunk_id"]
+    assert KEYS.segment_digest(segment) == case["segment_digest"]
+    assert independent_digest("user_segment", segment) == case["segment_digest"]
+    assert KEYS.chunk_digest(chunk) == case["chunk_digest"]
+    assert independent_digest("chunk", chunk) == case["chunk_digest"]
+    encoder, tenant = PUBLISHED["encoder"], case["tenant"]
+    found = KEYS.key(f"embeddings.l2:{encoder}", tenant, case["segment_digest"])
+    assert found == case["segment_key"]
+    assert KEYS.key(f"retrieval:{encoder}", tenant, case["chunk_digest"]) == case["chunk_key"]
+    assert KEYS.index("retrieval.l3", tenant, encoder) == case["index"]
+
+
 @pytest.mark.parametrize("case", PUBLISHED["under"])
 def test_published_contexts_under_an_adapters_weights(case: dict[str, str]) -> None:
     assert KEYS.under(case["context"], case["adapter"]) == case["digest"]
