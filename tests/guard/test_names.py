@@ -19,6 +19,8 @@ def told(text: str) -> set[str]:
         ("un virement à l'attention d'Élodie", {"@élodie"}),
         ("Anna is my sister. Can she pay?", set()),
         ("My Card was lost, where is the App?", set()),
+        ("Hello, Write a letter to London, Anna", {"@london", "@anna"}),
+        ("was kostet ein Kredit, wenn ich im Monat 10 € zahle", {"@eur"}),
         ("Why can I not see my PIN at the ATM", set()),
         ("WHY IS MY CARD LOCKED", set()),
         ("Ich habe eine Frage zum Konto von Thomas", set()),

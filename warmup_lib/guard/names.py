@@ -12,9 +12,10 @@ _CAPITAL = re.compile(r"(?:(?<=[\w,;%)&] )|(?<=\b[dl]'))[A-ZÀ-ÖØ-Þ][a-zß-ö
 
 # In German every noun has a capital. None of these is a word of another of the languages.
 _GERMAN = """
-    auch auf beim bitte das dass den dir eine einem einen einer für geht gibt habe ich ihr ist
-    kann können lösche mein meine meinen meiner mich mit muss nicht noch nur oder schalte sich
-    sind stelle und vom wann warum welche welcher welches wenn werden wie wir wird zeige zum zur
+    auch auf bei beim bitte das dass den dir eine einem einen einer für geht gibt habe hätte ich
+    ihr ist kann können lösche mein meine meinen meiner mich mit möchte muss nicht noch nur oder
+    schalte sich sind stelle und vom wann warum welche welcher welches wenn werden wie wir wird
+    würde zeige zum zur
 """
 # What follows one of these is a thing that somebody wrote with a capital ("my Card").
 _BEFORE_THINGS = """
@@ -63,4 +64,6 @@ def names(text: str, words: Sequence[str]) -> set[str]:
 
 
 def _is_thing(text: str, start: int) -> bool:
-    return text[:start].split()[-1].casefold() in _IS_BEFORE_THINGS
+    before = text[:start].split()
+    greeted = len(before) == 1 and before[0].endswith(",")  # "Hello, Write a test"
+    return greeted or before[-1].casefold() in _IS_BEFORE_THINGS

@@ -99,6 +99,39 @@ brussels: brussels brussel bruselas bruxelles
 dublin: dublin
 edinburgh: edinburgh
 manchester: manchester
+birmingham: birmingham
+leeds: leeds
+glasgow: glasgow
+liverpool: liverpool
+bristol: bristol
+sheffield: sheffield
+cardiff: cardiff
+belfast: belfast
+newcastle: newcastle
+nottingham: nottingham
+leicester: leicester
+cologne: cologne koln
+frankfurt: frankfurt
+stuttgart: stuttgart
+dusseldorf: dusseldorf
+leipzig: leipzig
+dresden: dresden
+lyon: lyon
+marseille: marseille
+toulouse: toulouse
+bordeaux: bordeaux
+valencia: valencia
+seville: seville sevilla
+malaga: malaga
+bilbao: bilbao
+naples: naples napoli neapel napoles
+turin: turin torino
+venice: venice venezia venedig venecia venise
+florence: florence firenze florenz florencia
+bologna: bologna
+geneva: geneva genf ginebra ginevra
+warsaw: warsaw warschau varsovia varsovie varsavia
+budapest: budapest
 prague: prague prag praga
 copenhagen: copenhagen kopenhagen copenhague
 stockholm: stockholm
@@ -120,10 +153,27 @@ kyoto: kyoto 京都
 seoul: seoul 首尔 ソウル
 bangkok: bangkok 曼谷 バンコク
 sydney: sydney 悉尼 シドニー
+nagoya: nagoya 名古屋
+sapporo: sapporo 札幌
+fukuoka: fukuoka 福岡
+nanjing: nanjing 南京
+wuhan: wuhan 武汉
+chongqing: chongqing 重庆
+tianjin: tianjin 天津
+suzhou: suzhou 苏州
+melbourne: melbourne
 toronto: toronto
+montreal: montreal
+vancouver: vancouver
 boston: boston
 chicago: chicago
 seattle: seattle
+houston: houston
+dallas: dallas
+denver: denver
+miami: miami
+atlanta: atlanta
+philadelphia: philadelphia
 visa: visa visas
 mastercard: mastercard mastercards
 maestro: maestro
@@ -177,6 +227,8 @@ new_zealand: new zealand; nueva zelanda
 hongkong: hong kong
 los_angeles: los angeles
 san_francisco: san francisco
+las_vegas: las vegas
+sao_paulo: sao paulo
 south_africa: south africa
 """
 """Names of two words: together they stand for something that neither of them does alone."""
