@@ -27,7 +27,7 @@ _TARGETS = """
 #     url: http://HOST:8000                     # without /v1; or `connection`
 #     api_key_env: VLLM_API_KEY                 # environment variable that holds its key
 #     cache_salt: as-logged                     # what the gateway sends: none, as-logged, derived
-#     models: {name-in-log: name-served}        # adapters are planned for only if named here
+#     models: {name-in-log: name-served}        # adapters: here or in layers.adapters
 """
 
 

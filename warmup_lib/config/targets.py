@@ -29,7 +29,7 @@ class HostTarget(Section):
     models: dict[str, str] = Field(
         default_factory=dict,
         description="name in the log -> name served here. A model goes by its own name; an adapter "
-        "is planned for only where it is named here",
+        "is planned for only where it is named here or in layers.adapters.folders",
     )
     cache_salt: Literal["none", "as-logged", "derived"] = Field(
         "as-logged", description="what the gateway sends as cache_salt: see docs/keys.md"
