@@ -46,9 +46,10 @@ class Subject:
         """Return the items of a layer that are of one tier; None: its main ones."""
         return [i for i in self.items if i.layer == layer.name and i.tier == tier]
 
-    def tiers(self, layer: Layer) -> list[str]:
-        """Return the tiers of a layer of which the plan holds items."""
-        return [tier for tier in layer.tiers if self.of(layer, tier)]
+    @property
+    def tiers(self) -> list[tuple[Layer, str]]:
+        """The layers' tiers of which the plan holds items."""
+        return [(la, tier) for la in self.layers for tier in la.tiers if self.of(la, tier)]
 
     def homes(self, layer: Layer) -> list[Target]:
         """Return the targets that can hold a layer."""
@@ -155,9 +156,9 @@ class Measuring:
             if requests.num_rows and layer.by_request:
                 shares = self._compare(layer, requests)
                 measured.baselines[layer.name] = {"cold": cold, **shares}
-            for tier in self._subject.tiers(layer):
-                for part in await self._replay(layer, tier):
-                    measured.add(f"{layer.name} {tier}", part)
+        for layer, tier in self._subject.tiers if self._window.rows.num_rows else ():
+            for part in await self._replay(layer, tier):
+                measured.add(f"{layer.name} {tier}", part)
         return measured
 
     async def _replay(self, layer: Layer, tier: str | None = None) -> list[Replayed]:
