@@ -1,29 +1,22 @@
-"""Searches stay inside an index and its tags; what begins with a prefix can be taken away."""
+"""Indexes over entries with a vector: the nearest are found; what is not kept can be dropped."""
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import redis
 
+from warmup_lib.errors import StoreUnavailable
 from warmup_lib.stack.state import StackState
-from warmup_lib.targets.nearby import (
-    Point,
-    drop_others,
-    ensure_answer_index,
-    ensure_vector_index,
-    nearest,
-)
+from warmup_lib.targets.nearby import Point, drop_others, ensure_vector_index, nearest
 from warmup_lib.targets.store import Entry, RedisStore
 
 pytestmark = pytest.mark.stack
-T = TypeVar("T")
-Use = Callable[[Callable[[RedisStore], Awaitable[T]]], T]
 
 
 @pytest.fixture
@@ -33,27 +26,20 @@ def url(stack_redis: StackState) -> str:
 
 
 @pytest.fixture
-def client(url: str) -> Any:
-    with redis.Redis.from_url(url, protocol=2) as client:
-        yield client
-
-
-@pytest.fixture
-def prefix(client: Any) -> Any:
+def prefix(url: str) -> Iterator[str]:
     word = f"test-{uuid.uuid4().hex}"
     yield word
-    for key in client.scan_iter(f"{word}*"):
-        client.delete(key)
+    with redis.Redis.from_url(url) as client:
+        for name in client.execute_command("FT._LIST"):
+            if name.startswith(word.encode()):
+                client.execute_command("FT.DROPINDEX", name)
+        for key in client.scan_iter(f"{word}*"):
+            client.delete(key)
 
 
-@pytest.fixture
-def use(url: str) -> Use[Any]:
-    return lambda work: run(url, work)
-
-
-def run(url: str, work: Callable[[RedisStore], Awaitable[T]], batch: int = 64) -> T:
-    async def inside() -> T:
-        store = RedisStore("cache", url, timeout_s=5, batch=batch)
+def run(url: str, work: Callable[[RedisStore], Awaitable[Any]]) -> Any:
+    async def inside() -> Any:
+        store = RedisStore("cache", url, timeout_s=5)
         try:
             return await work(store)
         finally:
@@ -66,92 +52,58 @@ def vector(*values: float) -> bytes:
     return np.asarray(values, dtype="<f4").tobytes()
 
 
-def ask(index: str, context: str, *values: float) -> Point:
-    return Point(index, vector(*values), {"context": context, "signature": "s"})
+def test_the_nearest_entries_of_the_index_come_first(url: str, prefix: str) -> None:
+    angles = {"a": 0.0, "b": 30.0, "c": 60.0, "d": 180.0}
 
+    async def work(store: RedisStore) -> Any:
+        absent = await nearest(store, [Point(f"{prefix}:one", vector(1, 0))], 2, ("name",))
+        for name in ("one", "one2"):
+            await ensure_vector_index(store, f"{prefix}:{name}", 2)
+            await ensure_vector_index(store, f"{prefix}:{name}", 2)  # it is there: nothing changes
+            await store.write(
+                [
+                    Entry(
+                        f"{prefix}:{name}:{key}",
+                        {
+                            "name": f"{name}-{key}",
+                            "vector": vector(np.cos(np.radians(at)), np.sin(np.radians(at))),
+                        },
+                        60,
+                    )
+                    for key, at in angles.items()
+                ]
+            )
+        points = [Point(f"{prefix}:{name}", vector(1, 0)) for name in ("one", "absent", "one2")]
+        return absent, await nearest(store, points, 3, ("name",))
 
-def test_search_stays_inside_index_context_and_signature(
-    use: Use[Any], client: Any, prefix: str
-) -> None:
-    def entry(index: str, ident: str, context: str, *values: float, sign: str = "s") -> Entry:
-        fields: dict[str, bytes | str | float] = {"response": ident, "prompt": ident}
-        fields |= {"prompt_vector": vector(*values), "context": context, "signature": sign}
-        return Entry(f"{index}:{ident}", fields, 60)
-
-    one, other, longer = f"{prefix}:a", f"{prefix}:b", f"{prefix}:a2"
-
-    async def work(store: RedisStore) -> list[Any]:
-        for index in (one, other, one):
-            await ensure_answer_index(store, index, 2)
-        await store.write(
-            [
-                entry(one, "near", "c1", 1, 0),
-                entry(one, "far", "c1", 0, 1),
-                entry(one, "elsewhere", "c2", 1, 0),
-                entry(one, "opposite", "c1", 1, 0, sign="t"),
-                entry(other, "foreign", "c1", 1, 0),
-                entry(longer, "longer", "c1", 1, 0),
-            ]
-        )
-        asks = [ask(one, "c1", 1, 0), ask(one, "c3", 1, 0), ask(f"{prefix}:none", "c1", 1, 0)]
-        asks += [ask(other, "c1", 0, 1)]
-        return await nearest(store, asks, 3, ("response",))
-
-    first, unknown, absent, foreign = use(work)
-    client.ft(one).dropindex()
-    client.ft(other).dropindex()
-    assert [(n.fields["response"], n.similarity) for n in first] == [
-        (b"near", pytest.approx(1, abs=1e-6)),
-        (b"far", pytest.approx(0, abs=1e-6)),
+    absent, found = run(url, work)
+    assert absent == [[]]
+    assert [[one.fields["name"].decode() for one in near] for near in found] == [
+        ["one-a", "one-b", "one-c"],
+        [],
+        ["one2-a", "one2-b", "one2-c"],
     ]
-    assert unknown == []
-    assert absent == []
-    assert [n.fields["response"] for n in foreign] == [b"foreign"]
+    assert [round(one.similarity, 4) for one in found[0]] == [1.0, 0.866, 0.5]
 
 
-def test_an_index_from_before_signatures_gets_the_field(
-    use: Use[Any], client: Any, prefix: str
-) -> None:
-    schema = "prompt_vector VECTOR FLAT 6 TYPE FLOAT32 DIM 2 DISTANCE_METRIC COSINE context TAG"
-    create = ["FT.CREATE", prefix, "ON", "HASH", "PREFIX", "1", prefix, "SCHEMA", *schema.split()]
-    client.execute_command(*create)
-    fields = {"prompt_vector": vector(1, 0), "context": "c", "signature": "s", "response": "r"}
+def test_only_what_is_under_the_prefixes_and_not_kept_goes(url: str, prefix: str) -> None:
+    keys = [f"{prefix}:{word}:{n}" for word in ("x", "y", "z", "x2") for n in range(3)]
 
-    async def work(store: RedisStore) -> Any:
-        for _ in range(2):
-            await ensure_answer_index(store, prefix, 2)
-        await store.write([Entry(f"{prefix}:1", fields, 60)])
-        return await nearest(store, [ask(prefix, "c", 1, 0)], 1, ("response",))
+    async def work(store: RedisStore) -> int:
+        await store.write([Entry(key, b"v", 60) for key in keys])
+        kept = [f"{prefix}:x:1", f"{prefix}:y:0", f"{prefix}:y:9"]
+        return await drop_others(store, [f"{prefix}:x:", f"{prefix}:y:"], kept)
 
-    [[found]] = use(work)
-    use(lambda store: ensure_answer_index(store, prefix, 2))  # another connection finds it there
-    client.ft(prefix).dropindex()
-    assert found.fields == {"response": b"r"}
+    assert run(url, work) == 4
+    with redis.Redis.from_url(url) as client:
+        left = {key.decode().removeprefix(f"{prefix}:") for key in client.scan_iter(f"{prefix}*")}
+    assert left == {"x:1", "y:0", *(f"{word}:{n}" for word in ("z", "x2") for n in range(3))}
 
 
-def test_vectors_without_tags_are_searched_in_the_whole_index(
-    use: Use[Any], client: Any, prefix: str
-) -> None:
-    async def work(store: RedisStore) -> Any:
-        for _ in range(2):
-            await ensure_vector_index(store, prefix, 2)
-        entries = [("a", 1, 0), ("b", 0, 1)]
-        await store.write(
-            [Entry(f"{prefix}:{i}", {"vector": vector(x, y), "n": i}, 60) for i, x, y in entries]
-        )
-        return await nearest(store, [Point(prefix, vector(0, 1))], 1, ("n",))
+def test_a_refused_command_makes_the_store_unusable(url: str, prefix: str) -> None:
+    async def work(store: RedisStore) -> None:
+        await store.write([Entry(f"{prefix}:string", b"v", 60)])
+        await store.run([["GET", f"{prefix}:string"], ["ZADD", f"{prefix}:string", 1, "a"]])
 
-    [[found]] = use(work)
-    client.ft(prefix).dropindex()
-    assert (found.key, found.fields) == (f"{prefix}:b", {"n": b"b"})
-
-
-def test_what_is_not_kept_is_taken_away_under_the_prefixes_only(
-    use: Use[Any], client: Any, prefix: str
-) -> None:
-    keys = [f"{prefix}:a:1", f"{prefix}:a:2", f"{prefix}:b:1", f"{prefix}:c:1"]
-    for key in keys:
-        client.set(key, "x", ex=60)
-    gone = use(lambda s: drop_others(s, [f"{prefix}:a:", f"{prefix}:b:"], [keys[0]]))
-    assert gone == 2
-    assert [client.exists(key) for key in keys] == [1, 0, 0, 1]
+    with pytest.raises(StoreUnavailable, match="WRONGTYPE"):
+        run(url, work)

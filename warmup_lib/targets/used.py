@@ -32,7 +32,8 @@ async def keep_most_used(
         StoreUnavailable: The Redis does not answer.
     """
     [noted] = await store.run([["ZRANGE", ledger, 0, -1, "WITHSCORES"]])
-    others = {key.decode(): float(score) for key, score in _pairs(noted)}
+    pairs = zip(noted[::2], noted[1::2], strict=True)
+    others = {key.decode(): float(score) for key, score in pairs}
     others = {key: score for key, score in others.items() if key not in uses}
     there = await store.run([["EXISTS", key] for key in others])
     gone = [key for key, exists in zip(others, there, strict=True) if not exists]
@@ -44,10 +45,3 @@ async def keep_most_used(
     if commands:
         await store.run([*commands, ["EXPIRE", ledger, GENERATION_TTL_S]], atomic=True)
     return dropped
-
-
-def _pairs(reply: list[object]) -> list[tuple[bytes, float]]:
-    """Return (member, score) pairs, which the client gives as pairs or one after the other."""
-    if reply and isinstance(reply[0], tuple | list):
-        return [(pair[0], pair[1]) for pair in reply]  # type: ignore[index]
-    return list(zip(reply[::2], reply[1::2], strict=True))  # type: ignore[arg-type]
