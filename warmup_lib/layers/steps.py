@@ -15,10 +15,10 @@ from warmup_lib.targets.tokens import head_tokens
 
 _ANSWER_TOKENS = 2
 """The prompt gives the first token: only the second one takes the way of all that follow."""
-_FIRST_WORD = 6
-"""Tokens of the word that makes a prompt unlike all others from its start."""
+_ENDS = 13
+"""Tokens of a prompt's first word, which no other has, and of the template's end, about."""
 _SLACK = 32
-"""Tokens that the end of a template may add, or by which our count of words may be wrong."""
+"""Tokens by which our count of a prompt may be wrong."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Steps:
         """Return a prompt of so many tokens that no cache knows and that nobody will send again."""
         tokens = tokens if self.longest is None else min(tokens, self.longest)
         once = uuid.uuid4().hex
-        words = ["word"] * max(1, tokens - self.around - _FIRST_WORD)
+        words = ["word"] * max(1, tokens - self.around - _ENDS)
         headers = own(self.plan_id, self.item.item_id)
         if self.ranks > 1:
             headers[RANK_HEADER] = str(rank)
