@@ -129,8 +129,9 @@ def test_a_client_that_does_not_create_the_index_declares_no_fields(
     cache = opened("acme", create_index=False)
     [hit] = cache.check("Can I freeze my card?")
     assert hit["prompt"] == warmed[0].text
-    with pytest.raises(ValueError, match="does not match"):
-        opened("acme")
+    for fields in (None, FIELDS[:1], FIELDS[::-1]):
+        with pytest.raises(ValueError, match="does not match"):
+            opened("acme", filterable_fields=fields)
 
 
 def test_filters_keep_to_the_context_and_to_what_the_guard_lets_through(
