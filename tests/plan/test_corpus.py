@@ -86,6 +86,7 @@ def test_lists_and_the_chunks_they_hold_are_planned(lake: Lake) -> None:
     assert report.facts["tiers"] == {"L3": {"layer": "retrieval", "items": 2, "expected_hits": 6.0}}
     ranks = [row["rank"] for row in [*of_chunks.values(), *lists.values()]]
     assert sorted(ranks) == [1, 2, 3, 4, 5, 6]
+    assert of_chunks["d-page#2"]["reason"] == "6.0 expected requests a day retrieve it"
     assert lists["t-a"]["reason"] == "3.0 expected requests a day are of its cluster"
 
 

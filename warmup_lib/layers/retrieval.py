@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warmup_lib.config import Config
 from warmup_lib.layers import lists
@@ -246,8 +247,9 @@ def _rows(tenant: str, heat: Sequence[int]) -> pa.Table:
 def _logged(demand: Demand) -> Counter[tuple[str, str]]:
     """Return the heat of the requests that retrieved each chunk, by tenant and chunk id."""
     heat: Counter[tuple[str, str]] = Counter()
-    for row in demand.prompts.select(["tenant", "chunk_ids", "heat_micro"]).to_pylist():
-        for chunk_id in row["chunk_ids"] or ():
+    prompts = demand.prompts.select(["tenant", "chunk_ids", "heat_micro"])
+    for row in prompts.filter(pc.is_valid(prompts["chunk_ids"])).to_pylist():
+        for chunk_id in row["chunk_ids"]:
             heat[row["tenant"], chunk_id] += row["heat_micro"]
     return heat
 

@@ -22,8 +22,13 @@ from warmup_lib.stage import Progress
 from warmup_lib.tables import MICRO
 
 _BYTES_PER_TOKEN = 4
-_USES = {"L1": "send it", "L2": "are of its users", "L3": "are of its cluster"}
-"""What is asked of the items of a tier, as reasons say it."""
+_USES = {
+    ("embeddings", "L1"): "send it",
+    ("embeddings", "L2"): "are of its users",
+    ("retrieval", None): "retrieve it",
+    ("retrieval", "L3"): "are of its cluster",
+}
+"""What requests have to do with an item, by layer and tier, where they do not hold it."""
 
 
 class Offer(Protocol):
@@ -92,7 +97,8 @@ class ByHeat:
         self._limit = limit
         self._heat = ints(candidates["heat_micro"])
         self._tokens = _head_tokens(candidates)
-        self._tiers = candidates["tier"].to_pylist()
+        kinds = (candidates[name].to_pylist() for name in ("layer", "tier"))
+        self._kinds = list(zip(*kinds, strict=True))
         self._rank = np.empty(candidates.num_rows, np.int64)
         order = pc.sort_indices(
             candidates.select(["key_digest", "tenant", "item_id"]),
@@ -116,7 +122,7 @@ class ByHeat:
         """Say why the choice at a position was made, without any text of it."""
         asked = f"{_a_day(choice.expected[position])} expected requests a day"
         row = choice.rows[position]
-        if use := _USES.get(self._tiers[row]):
+        if use := _USES.get(self._kinds[row]):
             return f"{asked} {use}"
         tokens = int(self._tokens[row])
         return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} need it"
