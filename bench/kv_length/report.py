@@ -133,7 +133,8 @@ def render(parts: dict[str, dict[str, Any]]) -> str:
             f"({second['kv_tokens']:,} tokens). Each arm begins with an empty cache and its plan; "
             "heads that the traffic brings stay until the host evicts them. A paging host has no "
             "static reservation to lose: it fills what the static plan leaves free with the first "
-            "request of each head, so that the plans differ by first requests and evictions only.",
+            "request of each head, so that the plans differ by first requests and evictions only. "
+            "Nor does it keep planned blocks from what is not planned, which pushes some out.",
             "",
             *compared(second),
         ]
