@@ -24,6 +24,8 @@ def told(text: str) -> set[str]:
         ("Why can I not see my PIN at the ATM", set()),
         ("WHY IS MY CARD LOCKED", set()),
         ("Ich habe eine Frage zum Konto von Thomas", set()),
+        ("Lösche Wecker", set()),
+        ("Schalte alle Wecker aus", set()),
         ("Wie ist das Wetter in München", {"@munich"}),
         ("如何用 Pandas 读取文件", {"@pandas"}),
         ("手机app打不开", set()),

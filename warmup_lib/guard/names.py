@@ -29,6 +29,7 @@ _COMMON = """
     please should so sorry thank thanks that the then there they this to today top up was we were
     what when where which who why will with would yes you your
 """
+_GERMAN_LETTER = re.compile("[äöß]", re.IGNORECASE)
 _IS_GERMAN = frozenset(_GERMAN.split())
 _IS_BEFORE_THINGS = frozenset(_BEFORE_THINGS.split())
 _IS_COMMON = frozenset(_COMMON.split())
@@ -53,7 +54,7 @@ def names(text: str, words: Sequence[str]) -> set[str]:
     else:
         capitals = _CAPITAL.finditer(text)
         found = [m[0] for m in capitals if not _is_thing(text, m.start())]
-        if not found or not _IS_GERMAN.isdisjoint(words):
+        if not found or _is_german(text, words):
             return set()
     paired = in_pairs(words)
     return {
@@ -61,6 +62,11 @@ def names(text: str, words: Sequence[str]) -> set[str]:
         for word in found
         if not (word.casefold() in _IS_COMMON or mark(word) or word in paired)
     }
+
+
+def _is_german(text: str, words: Sequence[str]) -> bool:
+    said = (word.casefold() for word in words)
+    return _GERMAN_LETTER.search(text) is not None or not _IS_GERMAN.isdisjoint(said)
 
 
 def _is_thing(text: str, start: int) -> bool:
