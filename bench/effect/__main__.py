@@ -72,8 +72,8 @@ def measure(kept: Kept, bed: Bed, extent: Extent) -> None:
         part(f"round {number}", partial(parts.first_requests, setting, number, first))
     part("cold rates", partial(parts.rates, setting, "cold"))
     part("cold answers", partial(parts.answers_cold, setting))
-    part("warm rates", partial(parts.rates, setting, "warm"))
     part("warm answers", partial(parts.answers_and_decay, setting))
+    part("warm rates", partial(parts.rates, setting, "warm"))
 
 
 def _prepare(bed: Bed) -> dict[str, Any]:

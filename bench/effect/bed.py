@@ -33,7 +33,7 @@ from warmup_lib.targets.open import close_all, open_targets
 from warmup_lib.verify.window import from_lake
 
 LOADED = ("weights", "adapters")
-"""Layers that a host needs to serve the log at all: the cold stack has them too."""
+"""Layers that hold for as long as the host's process lives."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,13 @@ class Bed:
         self.home = out / "stack"
         os.environ["WARMUP_HOME"] = str(self.home)
         # The hosts are measured here: of them verification needs no more than a small sample.
-        verify = {"host_sample": 40, "cold_sample": 20}
-        self.config = Config.model_validate({"lake": (out / "lake").as_uri(), "verify": verify})
+        # Answers that the log lacks are not generated: that takes minutes and is nothing measured.
+        settings = {
+            "lake": (out / "lake").as_uri(),
+            "verify": {"host_sample": 40, "cold_sample": 20},
+            "layers": {"responses": {"generate": 0}},
+        }
+        self.config = Config.model_validate(settings)
 
     # -- log and plan ----------------------------------------------------------------------------
 
@@ -143,9 +148,8 @@ class Bed:
 
     def load(self) -> None:
         """Have a restarted host load its adapters, where the plan has any."""
-        layers = [name for name in self.host_layers if name in LOADED]
-        if "adapters" in layers:
-            self.apply(layers)
+        if "adapters" in self.host_layers:
+            self.apply(["adapters"])
 
     def down(self) -> None:
         """Stop everything."""
@@ -157,15 +161,18 @@ class Bed:
         """Return the lake's key builder, or one under a secret of its own made from a word."""
         return pipeline.open_keys(self.config) if word is None else Keys(_secret(word))
 
-    def apply(self, layers: Sequence[str] | None = None, word: str | None = None) -> dict[str, Any]:
+    def apply(
+        self, layers: Sequence[str] | None = None, *, word: str | None = None, resume: bool = False
+    ) -> dict[str, Any]:
         """Warm the plan as the product does and return its completion and seconds.
 
         Args:
             layers: Only these.
             word: Warm under salts of its own, made from this word: nothing is cached under them.
+            resume: Leave what is warm by the receipts.
         """
         if word is None:
-            report = pipeline.apply(self.config, self.plan_id, layers=layers)
+            report = pipeline.apply(self.config, self.plan_id, layers=layers, resume=resume)
         else:
             report = self._apply_anew(layers, word)
         if report.facts["unavailable"]:

@@ -49,14 +49,14 @@ class Extent:
     firsts: int = 200
     restarts: int = 2
     long_tokens: int = 1200
-    begin: tuple[float, float] = (0.5, 1.0)
+    begin: tuple[float, float] = (0.5, 2.0)
     least: float = 0.25
     most: float = 16.0
     step_s: float = 60.0
     limits_ms: tuple[float, ...] = (500.0, 3000.0)
     minutes: tuple[float, ...] = (0.0, 1.0, 5.0, 15.0)
     answers_rate: float = 0.4
-    answers_s: float = 240.0
+    answers_s: float = 180.0
 
 
 QUICK = Extent(
@@ -169,7 +169,7 @@ def _arm(
         facts["restart_s"] = bed.restart()
     if arm == "warm":
         layers = [n for n in bed.host_layers if restart or n not in LOADED]
-        facts["apply"] = bed.apply(layers, word)
+        facts["apply"] = bed.apply(layers, word=word)
     elif restart:
         bed.load()
 
@@ -188,20 +188,20 @@ def _arm(
 def rates(setting: Setting, arm: str) -> dict[str, Any]:
     """Search the rates that a stack sustains in its first minute, without and with answers.
 
-    It begins with a restart. Each step finds what a restart (and warming) leaves: before it the
-    plan is applied again to the warm stack, which renews what the step before displaced; heads that
-    the plan does not warm, and all heads of the cold stack, get salts that were never used; and the
-    step's mark before each question keeps everything behind a head from being found.
+    Each step finds what a restart (and warming) leaves. The plan is applied again to the warm
+    stack, which renews what went before displaced; heads that the plan does not warm, and all heads
+    of the cold stack, get salts that were never used; and the step's mark before each question
+    keeps everything behind a head from being found.
     """
     bed, extent = setting.bed, setting.extent
-    result: dict[str, Any] = {"restart_s": bed.restart()}
-    if arm == "warm":
-        result["apply"] = bed.apply()
-    else:
+    result: dict[str, Any] = {}
+    if arm == "cold":
+        result["restart_s"] = bed.restart()
         bed.load()
+    else:
+        bed.ensure()
+        result["apply"] = bed.apply(resume=True)
     result["off"] = _search(setting, arm, Manner(answer=True), extent.limits_ms)
-    if arm == "warm":
-        bed.apply(["prefixes"])
     manner = Manner(answer=True, answers=True)
     result["on"] = _search(setting, arm, manner, extent.limits_ms[:1])
     return result
@@ -219,7 +219,7 @@ def _search(setting: Setting, arm: str, manner: Manner, limits: Sequence[float])
         most=extent.most,
     )
     while (rate := seek(steps)) is not None:
-        if arm == "warm" and steps:
+        if arm == "warm":
             setting.bed.apply(["prefixes"])
         mark = f"{'b' if manner.answers else 'a'}{len(steps)}"
         word = f"{setting.run}-{arm}-{mark}"
