@@ -221,8 +221,8 @@ def sections(folder: Path) -> Iterator[str]:
         "## BANKING77: test questions answered by training questions\n\n"
         f"{len(test.texts):,} questions, {len(train.texts):,} stored, default encoder. *Wrong*: "
         "the stored question has another of the 77 intents. Many of these labels are a matter of "
-        'taste ("How do I reset my PIN?" is `pin_blocked` and `change_pin`), so that not all that is '
-        "called wrong could be told by anybody. The lists of words were written with an eye on "
+        'taste ("How do I reset my PIN?" is `pin_blocked` and `change_pin`), so that not all that '
+        "is called wrong could be told by anybody. The lists of words were written with an eye on "
         "these questions: on other data expect less."
     )
     for at in THRESHOLDS:
