@@ -145,9 +145,10 @@ def test_heads_that_begin_alike_fill_their_stem_once(tiny: TinyHost, with_host: 
     ctx = context(keys, DictVectors(), config)
 
     async def work(host: ModelHost) -> Any:
-        await host.capabilities()
+        arranged = await LAYER.arrange(many[::-1], host, ctx)
+        assert arranged.items[0] == many[0]
         tiny.prefills.clear()
-        return await LAYER.warm(many, host, ctx)
+        return await LAYER.warm(arranged.items, host, ctx)
 
     outcomes = with_host(tiny.url, work)
     length = len(ids({"messages": Head(MODEL, ends[0]).messages("")})) // BLOCK * BLOCK
