@@ -4,10 +4,10 @@
 zone. The run's partition key is its own day.
 
 **What it does:** takes in the logs up to now, plans the short-horizon layers alone (shared heads,
-which a model host's KV cache keeps for minutes, and the adapters they need) and warms them. Where the inbox has nothing of
-today yet, it plans from the newest day there is. The nightly plan is left as it is. The run goes
-before a nightly run that is still at work, and is stopped at the peak: warming under peak load
-would take from the requests it is meant to help.
+which a model host's KV cache keeps for minutes, and the adapters they need) and warms them. Where
+the inbox has nothing of today yet, it plans from the newest day there is. The nightly plan is left
+as it is. The run goes before a nightly run that is still at work, and is stopped at the peak:
+warming under peak load would take from the requests it is meant to help.
 
 **Needs:** what `warmup_nightly` needs.
 

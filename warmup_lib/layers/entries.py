@@ -18,7 +18,6 @@ from warmup_lib.layers.base import (
 )
 from warmup_lib.targets.store import RedisStore, Seen, Written
 
-
 ABSENT = "absent"
 """Evidence of a key that is not there."""
 
