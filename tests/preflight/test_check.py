@@ -118,6 +118,14 @@ def test_a_tensor_of_the_index_that_no_file_holds_is_named_once(tmp_path: Path) 
     assert (found.file, found.tensor, found.found) == (index[UP], UP, "no such tensor")
 
 
+def test_the_index_may_name_files_in_a_folder_below(tmp_path: Path) -> None:
+    write_config(tmp_path, TINY)
+    write_tensors(tmp_path / "parts" / "all.safetensors", llama())
+    write_index(tmp_path, dict.fromkeys(llama(), "parts/all.safetensors"))
+    checked = check_model(tmp_path)
+    assert (checked.findings, checked.tensors) == ((), 21)
+
+
 def test_files_that_the_index_does_not_name_do_not_count(tmp_path: Path) -> None:
     in_parts(tmp_path)
     write_file(tmp_path / "consolidated.safetensors", {}, 99)

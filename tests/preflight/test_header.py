@@ -67,6 +67,7 @@ def test_what_is_wrong_is_named(
         ((2).to_bytes(8, "little") + b"[]", "an unreadable header"),
         ((4).to_bytes(8, "little") + b"{\xff}}", "an unreadable header"),
         ((7).to_bytes(8, "little") + b'{"a":1}', "an unreadable header"),
+        ((9**6).to_bytes(8, "little") + b"[" * 9**6, "an unreadable header"),
     ],
 )
 def test_a_file_without_a_header_is_named(tmp_path: Path, raw: bytes, said: str) -> None:

@@ -55,7 +55,7 @@ class Folder:
             self.bytes_read += len(raw)
             try:
                 parsed = json.loads(raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 parsed = None
             if isinstance(parsed, dict):
                 return parsed
@@ -127,8 +127,9 @@ def _indexed(folder: Folder, files: list[str]) -> list[str]:
     wanted: dict[str, int] = defaultdict(int)
     for file in index.values():
         wanted[file] += 1
+    there = [file for file in sorted(wanted) if (folder.path / file).is_file()]
     for file, tensors in sorted(wanted.items()):
-        if file not in files:
+        if file not in there:
             folder.findings.append(
                 error(
                     INDEX,
@@ -138,7 +139,7 @@ def _indexed(folder: Folder, files: list[str]) -> list[str]:
                     f"copy {file} into the folder, or the index that belongs to these files",
                 )
             )
-    return [file for file in files if file in wanted]
+    return there
 
 
 def _parts_missing(files: list[str]) -> list[Finding]:

@@ -83,7 +83,7 @@ def read_header(folder: Path, file: str) -> Header:
         found = "the name twice in one header"
         header.findings.append(error(file, str(twice), "each name once", found, COPY_AGAIN))
         return header
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         header.findings.append(
             _of_file(file, "a header of tensors with type, shape and place", "an unreadable header")
         )
