@@ -72,7 +72,13 @@ def tiny() -> Iterator[Loaded]:
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interference, "POLL_S", 0.04)
-    for name, seconds in {"_SILENCE_S": 0.1, "_LISTEN_S": 0.4, "_RISE_S": 0.15}.items():
+    monkeypatch.setattr(interference, "_WAY_S", 0.01)
+    for name, seconds in {
+        "_SILENCE_S": 0.1,
+        "_LISTEN_S": 0.4,
+        "_RISE_S": 0.15,
+        "_ALONE_S": 0.3,
+    }.items():
         monkeypatch.setattr(pace, name, seconds)
 
 

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from warmup_lib.apply.pace import Pace, Seen
+from warmup_lib.apply.meter import Meter
+from warmup_lib.apply.pace import Pace
 from warmup_lib.config import ApplyConfig
 from warmup_lib.errors import HostUnavailable
 from warmup_lib.targets.host import ModelHost
@@ -16,6 +17,9 @@ from warmup_lib.targets.metrics import Load, load
 
 POLL_S = 0.3
 """Between two looks at a host's load: one a request would itself be a load."""
+
+_WAY_S = 0.05
+"""After a look: by then we have the answers that the host had counted, but not yet sent to us."""
 
 
 class WindowOver(Exception):
@@ -39,7 +43,7 @@ class Guard:
         self._line = asyncio.Lock()
         self._news = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
-        self._meter = _Meter()
+        self._meter = Meter()
         self._started = float("-inf")
         self._rest_until = float("-inf")
         self._peak = 0
@@ -90,7 +94,7 @@ class Guard:
             yield
         finally:
             now = time.monotonic()
-            self._meter.answered(tokens, now - begun)
+            self._meter.answered(tokens, now - begun, now)
             pace.answered(now - begun, now)
             if pace.limit < 1:
                 self._rest_until = now + (now - begun) * (1 / pace.limit - 1)
@@ -132,8 +136,10 @@ class Guard:
         while True:
             await asyncio.sleep(POLL_S)
             found = None if blind else await self._load()
+            at = time.monotonic()
+            await asyncio.sleep(_WAY_S)
             if blind or found is not None:
-                pace.look(self._meter.look(found, time.monotonic()))
+                pace.look(self._meter.look(found, at))
                 self._news.set()
 
     async def _load(self) -> Load | None:
@@ -141,62 +147,3 @@ class Guard:
             return load(await self._host.metrics())
         except HostUnavailable:
             return None  # whoever sends a request learns it too
-
-
-class _Meter:
-    """Tells live requests from ours in what a host counts together.
-
-    The host's sums hold our requests too. Those that ask for one token are taken out of them, for
-    their first token took as long as they did. While longer ones are in flight nothing is said.
-    """
-
-    def __init__(self) -> None:
-        self.in_flight = 0
-        self._longer = 0
-        self._unclear = False
-        self._ours = False
-        self._own_count = 0
-        self._own_s = 0.0
-        self._last: Load | None = None
-        self._count = 0
-        self._seconds = 0.0
-
-    def begin(self, first: Load | None) -> None:
-        """Take the first look."""
-        self._last = first
-
-    def sent(self, tokens: int) -> None:
-        """Count a request in."""
-        self.in_flight += 1
-        self._ours = True
-        if tokens > 1:
-            self._longer += 1
-            self._unclear = True
-
-    def answered(self, tokens: int, seconds: float) -> None:
-        """Count a request out."""
-        self.in_flight -= 1
-        if tokens > 1:
-            self._longer -= 1
-        elif tokens == 1:
-            self._own_count += 1
-            self._own_s += seconds
-
-    def look(self, now: Load | None, at: float) -> Seen:
-        """Return what went on since the last look."""
-        ours, unclear = self._ours, self._unclear
-        self._ours, self._unclear = self.in_flight > 0, self._longer > 0
-        last, self._last = self._last, now
-        if now is None or last is None:
-            return Seen(at, ours)
-        # What is below zero is carried over: an answer that the host counted before the last look
-        # may reach us only after it.
-        self._count += now.first_tokens - last.first_tokens - self._own_count
-        self._seconds += now.first_token_s - last.first_token_s - self._own_s
-        self._own_count, self._own_s = 0, 0.0
-        waiting = max(0, now.waiting - self.in_flight)  # ours have the lowest priority: they wait
-        if unclear or now.first_tokens < last.first_tokens:  # the latter: it was restarted
-            self._count, self._seconds = 0, 0.0
-        count, seconds = max(self._count, 0), max(self._seconds, 0.0)
-        self._count, self._seconds = min(self._count, 0), min(self._seconds, 0.0)
-        return Seen(at, ours, waiting, count, seconds)

@@ -24,8 +24,12 @@ _GROUPS = 5
 _SILENCE_S = 1.0
 _LISTEN_S = 3.0
 _STALE_S = 30.0
+_FIRST_ENOUGH = 5
+_FIRST_LISTEN_S = 5.0
+_STALE_FIRST_S = 10.0
 _RISE_S = 2.0
 _LONGEST_RISE_S = 60.0
+_ALONE_S = 5.0
 _ANSWERS = 20
 
 Why = Literal["listening", "queue", "slow"]
@@ -95,6 +99,8 @@ class Pace:
         self._busy, self._quiet = _Group(), _Group()
         self._undisturbed: deque[float] = deque(maxlen=_GROUPS)
         self._listened: float | None = None
+        self._heard = float("-inf")
+        self._calm = blind
         self._clear = True
         self._alone: deque[float] = deque(maxlen=_ANSWERS)
         self._recent: deque[float] = deque(maxlen=ENOUGH)
@@ -120,6 +126,8 @@ class Pace:
 
     def look(self, seen: Seen) -> None:
         """Take in what a look showed."""
+        if seen.first_tokens:
+            self._heard = seen.at
         undisturbed = not seen.ours and self._clear
         self._clear = not seen.ours
         if undisturbed:
@@ -141,22 +149,28 @@ class Pace:
     def _judge(self, at: float) -> None:
         mean = self._busy.taken()
         usual = self.baseline_s
-        old = self._listened is None or at - self._listened > _STALE_S
+        # A first impression is looked at again soon.
+        stale = min(_STALE_S, _STALE_FIRST_S * len(self._undisturbed))
+        old = self._listened is None or at - self._listened > stale
         if mean is None or usual is None or old:
             self._pause("listening", at)
         elif mean > self._config.slowdown * usual:
             self._slow_down(at)
             self._pause("slow", at)
         else:
+            # One more in flight needs room: what is felt already must be half of what may be.
+            self._calm = mean - usual <= (self._config.slowdown - 1) * usual / 2
             self._maybe_rise(at)
 
     def _maybe_resume(self, seen: Seen) -> None:
         if seen.waiting > self._config.waiting:
             return
         waited = seen.at - self._since
-        heard = self._quiet.count >= ENOUGH
+        first = not (self._undisturbed or self._blind)
+        heard = self._quiet.count >= (_FIRST_ENOUGH if first else ENOUGH)
         nobody = waited >= _SILENCE_S and not self._quiet.count and not self._blind
-        if self.paused == "queue" or heard or nobody or waited >= _LISTEN_S:
+        longest = _FIRST_LISTEN_S if first else _LISTEN_S
+        if self.paused == "queue" or heard or nobody or waited >= longest:
             self._resume(seen.at)
 
     def _resume(self, at: float) -> None:
@@ -195,7 +209,9 @@ class Pace:
             self._pause("slow", at)
 
     def _maybe_rise(self, at: float) -> None:
-        if at - self._steady_since >= self._rise_s and len(self._recent) == ENOUGH:
+        calm = self._calm or at - self._heard >= _ALONE_S
+        long_enough = at - self._steady_since >= self._rise_s
+        if calm and long_enough and len(self._recent) == ENOUGH:
             self._change(2 * self.limit if self.limit < 1 else self.limit + 1, at)
 
     def _slow_down(self, at: float) -> None:
@@ -205,3 +221,4 @@ class Pace:
         self.limit = min(max(limit, LEAST), float(self._most))
         self._recent.clear()
         self._steady_since = at
+        self._calm = self._blind

@@ -49,11 +49,10 @@ def completion(shares: Shares, receipts: pa.Table, since: datetime, down: set[st
     return table
 
 
-def costs(done: Sequence[Done], shares: Shares) -> dict[str, dict[str, Any]]:
-    """Return what each layer took on each target, layers in the order in which they were warmed."""
-    order = dict.fromkeys(layer.name for parts in shares.values() for layer, _ in parts)
+def costs(done: Sequence[Done], layers: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return what each layer took on each target, in the order of `layers`."""
     found: dict[str, dict[str, Any]] = {}
-    for layer in order:
+    for layer in layers:
         took = {d.target: d.costs[layer].facts() for d in done if layer in d.costs}
         if took:
             found[layer] = took

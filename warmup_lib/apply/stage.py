@@ -130,7 +130,7 @@ async def warm(
         "bytes": sum(cost.written for cost in all_costs),
         "warmed": sum(cost.items for cost in all_costs),
         "kept": sum(d.kept for d in done),
-        "layers": report.costs(done, shares),
+        "layers": report.costs(done, [layer.name for layer in layers]),
         "readiness": readiness.facts(),
         "abilities": report.abilities(done),
         "interference": {name: guard.facts() for name, guard in guards.items()},
