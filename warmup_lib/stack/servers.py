@@ -13,7 +13,11 @@ from warmup_lib.stack.process import Launch, free_port
 
 MODEL_NAME = "smollm2-135m-instruct"
 MAX_LORAS = 4
-"""Adapter slots of a host."""
+"""Adapter slots of a host that a plan may fill.
+
+It has one more: once the last slot is filled, vLLM's CPU build answers requests for the base model
+that share a batch with an adapter's under the last slot's adapter (vllm-project/vllm#48421).
+"""
 
 PATIENCE_SECONDS = 5.0
 """How long a Redis may take to answer one question."""
@@ -58,7 +62,7 @@ def vllm_launch(files: HostFiles, index: int, hosts: int, home: Path) -> Launch:
         "served-model-name": MODEL_NAME,
         "host": "127.0.0.1",
         "port": str(port),
-        "max-loras": str(MAX_LORAS),
+        "max-loras": str(MAX_LORAS + 1),
         "scheduling-policy": "priority",
         "dtype": "bfloat16",
         "block-size": "32",
