@@ -19,6 +19,7 @@ from warmup_lib.guard.names import in_han_or_kana, names
 from warmup_lib.guard.negation import negations
 from warmup_lib.guard.numerals import numbers
 
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 
 
@@ -34,6 +35,9 @@ def signature(text: str) -> str:
     - the set of poles ("off", "unlock", "before" ...), places, dates, currencies, products and
       other names, codes, quoted strings, addresses and file names.
 
+    Inside a ``` code block numbers and known words count, names and strings don't: two pieces of
+    code rarely agree in all of them, and what is asked about them often does not depend on them.
+
     Languages are English, German, Spanish, French, Portuguese, Italian, Chinese and Japanese. Case
     matters for names only, which are told by it: not at the beginning of a sentence and not in
     German, where every noun has a capital.
@@ -47,7 +51,8 @@ def signature(text: str) -> str:
     if NEGATIVE in found or in_han_or_kana(plain):
         negated, noes = negations(folded)
     found -= {NUMBER, NEGATIVE}
-    found |= names(plain, words) | literals(plain)
+    said = _CODE.sub(" ", plain) if "```" in plain else plain
+    found |= names(said, words if said is plain else _WORD.findall(said)) | literals(said)
     return "|".join([" ".join(amounts), str(negated), str(noes), " ".join(sorted(found))])
 
 
