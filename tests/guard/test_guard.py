@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from warmup_lib.guard import compatible, signature, tag
 
 SAME = [
-    ("Review:\n```\nload_all('a')\n```", "Review:\n```\nloadAll(\"b\")\n```"),
-    ("解释：\n```\nload_all('a')\n```", "解释：\n```\nloadOne('b')\n```"),
+    ("Review:\n```\nload_all('a')\n```", 'Review:\n```\nloadAll("b")\n```'),
+    ("解释\n```\nload_all('a')\n```", "解释\n```\nloadOne('b')\n```"),
     ("How do I reset my PIN?", "how can i reset the pin"),
     ("I can\u2019t log in", "I cant log in"),
     ("Refund within 14 days?", "refund in 14 days"),
@@ -37,7 +37,7 @@ SAME = [
 DIFFERENT = [
     ("Review this:\n```python\nload(3)\n```", "Review this:\n```python\nload(4)\n```"),
     ("Convert to Go:\n```\nload()\n```", "Convert to Rust:\n```\nload()\n```"),
-    ("用 Go 改写：\n```\nload()\n```", "用 Rust 改写：\n```\nload()\n```"),
+    ("用 Go 改写\n```\nload()\n```", "用 Rust 改写\n```\nload()\n```"),
     ("refund 20 euro", "refund 50 euro"),
     ("1.5 litres", "5.1 litres"),
     ("order 12 of 21", "order 12"),
