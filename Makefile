@@ -43,8 +43,9 @@ demo: .venv/base ## Run the main job end to end on the embedded stack (LOG=shipp
 	@$(BIN)/warmup demo --log $(LOG)
 
 .PHONY: test-system
-test-system: # tests/deploy validates docker-compose.yaml with it; no engine is needed
+test-system: # tests/deploy validates docker-compose.yaml, with no engine; tests/targets wants a Redis with TLS
 	@command -v docker-compose >/dev/null || deploy/debian-packages.sh docker-compose
+	@command -v redis-check-rdb >/dev/null || deploy/debian-packages.sh redis-tools
 
 .PHONY: test
 test: test-system check ## Set everything up and run all tests but the slow ones

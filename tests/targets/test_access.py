@@ -96,9 +96,13 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """A Redis that answers by TLS only, asking for a certificate and a password; its folder."""
-    program = shutil.which("redis-server")
-    assert program, "Debian's redis-server is needed: `make test-system` installs it"
+    # The embedded server has no TLS. Debian's has, and is one program with its tools under another
+    # name; its own package would also start a server on this machine.
+    tool = shutil.which("redis-check-rdb")
+    assert tool, "Debian's redis-tools is needed: `make test-system` installs it"
     folder = tmp_path_factory.mktemp("tls")
+    program = folder / "redis-server"
+    program.symlink_to(tool)
     key, pem = certificate(folder, "server")
     client_key, client_pem = certificate(folder, "client")
     certificate(folder, "stranger")
@@ -107,7 +111,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     settings += ["--tls-ca-cert-file", str(folder / "both.pem"), "--requirepass", "a pass"]
     ours = f"ssl_certfile={client_pem}&ssl_keyfile={client_key}"
     query = f"?ssl_ca_certs={pem}&{ours}"
-    with own_redis([program], folder, *settings, tls=True, query=query) as url:
+    with own_redis([str(program)], folder, *settings, tls=True, query=query) as url:
         yield url, folder
 
 
