@@ -73,12 +73,14 @@ def tiny() -> Iterator[Loaded]:
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interference, "POLL_S", 0.04)
     monkeypatch.setattr(interference, "_WAY_S", 0.01)
-    for name, seconds in {
+    quick = {
         "_SILENCE_S": 0.1,
+        "_FIRST_LISTEN_S": 0.4,
         "_LISTEN_S": 0.4,
         "_RISE_S": 0.15,
         "_ALONE_S": 0.3,
-    }.items():
+    }
+    for name, seconds in quick.items():
         monkeypatch.setattr(pace, name, seconds)
 
 
