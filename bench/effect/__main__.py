@@ -16,8 +16,9 @@ import click
 from bench.effect import parts
 from bench.effect.bed import Bed
 from bench.effect.kept import Kept
-from bench.effect.parts import QUICK, Extent, Setting
+from bench.effect.rates import rates
 from bench.effect.report import write
+from bench.effect.setting import QUICK, Extent, Setting
 
 REPORTS = Path(__file__).parents[1] / "reports"
 
@@ -70,10 +71,10 @@ def measure(kept: Kept, bed: Bed, extent: Extent) -> None:
     setting = Setting(bed, extent, run, plan["day"], asks, size["tokens"], size["block"])
     for number, first in enumerate(parts.rounds(setting)):
         part(f"round {number}", partial(parts.first_requests, setting, number, first))
-    part("cold rates", partial(parts.rates, setting, "cold"))
+    part("cold rates", partial(rates, setting, "cold"))
     part("cold answers", partial(parts.answers_cold, setting))
     part("warm answers", partial(parts.answers_and_decay, setting))
-    part("warm rates", partial(parts.rates, setting, "warm"))
+    part("warm rates", partial(rates, setting, "warm"))
 
 
 def _prepare(bed: Bed) -> dict[str, Any]:

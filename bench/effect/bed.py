@@ -64,6 +64,7 @@ class Bed:
     """
 
     def __init__(self, out: Path, scale: float) -> None:
+        self._out = out
         self._log = out / "log"
         self._scale = scale
         # Programs and model are where the stack of this checkout has them; servers, state and key
@@ -72,26 +73,39 @@ class Bed:
         self.home = out / "stack"
         os.environ["WARMUP_HOME"] = str(self.home)
         # The hosts are measured here: of them verification needs no more than a small sample.
-        # Answers that the log lacks are not generated: that takes minutes and is nothing measured.
+
+    @cached_property
+    def config(self) -> Config:
+        """The settings: the product's own, with the sample's documents; composes the log first."""
+        if not (self._log / "manifest.json").exists():
+            generate(self._log, Shipped(), scale=self._scale)
+        documents = [
+            {"tenant": place.name, "path": str(place)}
+            for place in sorted((self._log / "docs").iterdir())
+        ]
         settings = {
-            "lake": (out / "lake").as_uri(),
-            "verify": {"host_sample": 40, "cold_sample": 20},
-            "layers": {"responses": {"generate": 0}},
+            "lake": (self._out / "lake").as_uri(),
+            # The hosts are measured here: of them verification need not look at more than a few.
+            "verify": {"host_sample": 10, "cold_sample": 1},
+            "layers": {
+                # Answers that the log lacks take minutes to generate and are nothing measured.
+                "responses": {"generate": 0},
+                "retrieval": {"documents": documents},
+            },
         }
-        self.config = Config.model_validate(settings)
+        return Config.model_validate(settings)
 
     # -- log and plan ----------------------------------------------------------------------------
 
     def prepare(self) -> dict[str, Any]:
-        """Compose the log, plan after its last day but one, and return what the plan says."""
-        if not (self._log / "manifest.json").exists():
-            generate(self._log, Shipped(), scale=self._scale)
+        """Plan after the log's last day but one and return what the plan says."""
+        config = self.config
         days = sorted(self._log.glob("requests-*.jsonl.gz"))
         last, later = (path.name.removeprefix("requests-")[:10] for path in days[-2:])
-        pipeline.ingest(self.config, days[:-1], "jsonl")
-        pipeline.build_day(self.config, last)
-        facts = pipeline.plan(self.config, last).facts
-        pipeline.ingest(self.config, days[-1:], "jsonl")
+        pipeline.ingest(config, days[:-1], "jsonl")
+        pipeline.build_day(config, last)
+        facts = pipeline.plan(config, last).facts
+        pipeline.ingest(config, days[-1:], "jsonl")
         return {
             "plan_id": facts["plan_id"],
             "plan_day": last,

@@ -33,6 +33,7 @@ class Sample:
         tenant: The tenant.
         head: Digest of its head.
         identity: Digest of all that its answer depends on.
+        adapter: The adapter; None: the base model.
         planned: Whether the plan warms its head.
         tokens: Of its head, as the host counts them.
         due: When it was due, in seconds since the replay began.
@@ -47,6 +48,7 @@ class Sample:
     tenant: str
     head: str
     identity: str
+    adapter: str | None
     planned: bool
     tokens: int
     due: float = 0.0
@@ -118,6 +120,7 @@ class Gateway:
             one.tenant,
             one.head_digest,
             one.response_digest,
+            one.adapter,
             ask.head in self._planned,
             self._tokens[one.head_digest],
         )

@@ -1,4 +1,4 @@
-"""The measured parts, each of which begins by bringing the stack into the state that it needs.
+"""Measured parts: first requests, answers, decay. Each brings the stack into the state it needs.
 
 Every part returns JSON, which is kept: a run that was broken off goes on after its last whole part.
 """
@@ -9,117 +9,16 @@ import asyncio
 import time
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from bench.effect import figures
-from bench.effect.bed import LOADED, Bed, Opened
-from bench.effect.gateway import Gateway, Manner, Sample, answer_cache
-from bench.effect.load import one_at_a_time, too_late, when_due
+from bench.effect.bed import LOADED, Opened
+from bench.effect.gateway import Manner, Sample
+from bench.effect.load import one_at_a_time, when_due
+from bench.effect.setting import Rows, Setting, rows_of
 from bench.effect.traffic import Ask, at_rate, busiest, firsts
 from warmup_lib import pipeline
+from warmup_lib.layers.base import PlanItem
 from warmup_lib.targets.chat import Chat, Head
-
-Rows = list[dict[str, Any]]
-Timed = Sequence[tuple[float, Ask]]
-
-
-@dataclass(frozen=True)
-class Extent:
-    """How much is measured.
-
-    Attributes:
-        scale: Size of the log.
-        firsts: First requests of long heads to have at least.
-        restarts: Rounds, of these, in which both arms begin with a real restart.
-        long_tokens: From this length on a head is long.
-        begin: First rate of the cold and of the warm stack, requests a second.
-        least: Lowest rate to try.
-        most: Highest rate to try.
-        step_s: Length of a step.
-        limits_ms: First-token limits at which the sustained rate is sought; the first one is the
-            stated SLO, and the only one with answers on.
-        minutes: When after warming planned heads are looked at, the last one being the end.
-        answers_rate: Rate of the replay with answers, requests a second.
-        answers_s: How long the cold stack gets it; the warm one until the last of `minutes`.
-    """
-
-    scale: float = 1.0
-    firsts: int = 200
-    restarts: int = 2
-    long_tokens: int = 1200
-    begin: tuple[float, float] = (0.5, 2.0)
-    least: float = 0.25
-    most: float = 16.0
-    step_s: float = 60.0
-    limits_ms: tuple[float, ...] = (500.0, 3000.0)
-    minutes: tuple[float, ...] = (0.0, 1.0, 5.0, 15.0)
-    answers_rate: float = 0.4
-    answers_s: float = 180.0
-
-
-QUICK = Extent(
-    scale=0.1,
-    firsts=12,
-    restarts=1,
-    begin=(0.5, 0.5),
-    least=0.25,
-    most=1.0,
-    step_s=10.0,
-    minutes=(0.0, 0.25, 0.5),
-    answers_rate=0.5,
-    answers_s=15.0,
-)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What all parts share.
-
-    Attributes:
-        bed: Log, lake, plan and stack.
-        extent: How much is measured.
-        run: A word that no other run has, of which salts are made.
-        day: The later day, ISO date.
-        asks: Its requests that can be served.
-        tokens: Tokens of each head, by digest.
-        block: Tokens of a cache block.
-    """
-
-    bed: Bed
-    extent: Extent
-    run: str
-    day: str
-    asks: Sequence[Ask]
-    tokens: dict[str, int]
-    block: int
-
-    @property
-    def planned(self) -> set[tuple[str, str]]:
-        """Tenant and head of what the plan warms."""
-        return {(item.tenant, item.key_digest) for item in self.bed.heads}
-
-    @property
-    def peak(self) -> list[Ask]:
-        """The requests from the begin of the peak hour on, the day's earlier ones behind them."""
-        hour = busiest(self.asks)[0]
-        later = [ask for ask in self.asks if ask.hour >= hour]
-        return later + [ask for ask in self.asks if ask.hour < hour]
-
-    def is_long(self, head: str) -> bool:
-        """Say whether a head is long."""
-        return self.tokens[head] >= self.extent.long_tokens
-
-    def gateway(
-        self, opened: Opened, manner: Manner, planned: Collection[tuple[str, str]]
-    ) -> Gateway:
-        """Return a gateway over the opened targets."""
-        find = None
-        if manner.answers:
-            find = answer_cache(opened.store, opened.context, self.bed.config, manner.cold)
-        return Gateway(opened.http, opened.context, planned, self.tokens, manner, find)
-
 
 # -- first requests ----------------------------------------------------------------------------
 
@@ -127,7 +26,8 @@ class Setting:
 def rounds(setting: Setting) -> list[list[Ask]]:
     """Return the first requests of each (tenant, head) in the busiest hours, one list an hour.
 
-    So many hours that there are enough first requests of long heads.
+    So many hours that there are enough first requests of long heads of the base model. Requests
+    for adapters are in the first ones only: on a CPU each cold one takes many times as long.
     """
     chosen: list[list[Ask]] = []
     long = 0
@@ -135,8 +35,9 @@ def rounds(setting: Setting) -> list[list[Ask]]:
         if long >= setting.extent.firsts:
             break
         within = firsts((a for a in setting.asks if a.hour == hour), lambda ask: ask.head)
-        long += sum(setting.is_long(ask.lookup.head_digest) for ask in within)
-        chosen.append(within)
+        base = [ask for ask in within if ask.lookup.adapter is None]
+        long += sum(setting.is_long(ask.lookup.head_digest) for ask in base)
+        chosen.append(within if len(chosen) < setting.extent.restarts else base)
     return chosen
 
 
@@ -178,66 +79,8 @@ def _arm(
             gateway = setting.gateway(opened, Manner(), setting.planned)
             return await one_at_a_time(gateway, asks)
 
-    facts["samples"] = _rows(asyncio.run(send()))
+    facts["samples"] = rows_of(asyncio.run(send()))
     return facts
-
-
-# -- rates -------------------------------------------------------------------------------------
-
-
-def rates(setting: Setting, arm: str) -> dict[str, Any]:
-    """Search the rates that a stack sustains in its first minute, without and with answers.
-
-    Each step finds what a restart (and warming) leaves. The plan is applied again to the warm
-    stack, which renews what went before displaced; heads that the plan does not warm, and all heads
-    of the cold stack, get salts that were never used; and the step's mark before each question
-    keeps everything behind a head from being found.
-    """
-    bed, extent = setting.bed, setting.extent
-    result: dict[str, Any] = {}
-    if arm == "cold":
-        result["restart_s"] = bed.restart()
-        bed.load()
-    else:
-        bed.ensure()
-        result["apply"] = bed.apply(resume=True)
-    result["off"] = _search(setting, arm, Manner(answer=True), extent.limits_ms)
-    manner = Manner(answer=True, answers=True)
-    result["on"] = _search(setting, arm, manner, extent.limits_ms[:1])
-    return result
-
-
-def _search(setting: Setting, arm: str, manner: Manner, limits: Sequence[float]) -> Rows:
-    extent = setting.extent
-    steps: list[figures.Step] = []
-    rows: Rows = []
-    seek = partial(
-        figures.next_rate,
-        limits=limits,
-        begin=extent.begin[arm == "warm"],
-        least=extent.least,
-        most=extent.most,
-    )
-    while (rate := seek(steps)) is not None:
-        if arm == "warm":
-            setting.bed.apply(["prefixes"])
-        mark = f"{'b' if manner.answers else 'a'}{len(steps)}"
-        word = f"{setting.run}-{arm}-{mark}"
-        how = replace(manner, cold=word if arm == "cold" else None, other=word, mark=f"({mark}) ")
-        samples = asyncio.run(_offer(setting, how, rate, max(limits)))
-        steps.append(figures.Step(rate, [sample.first_ms for sample in samples]))
-        rows.append({"rate": rate, "samples": _rows(samples)})
-    return rows
-
-
-async def _offer(setting: Setting, manner: Manner, rate: float, loosest: float) -> list[Sample]:
-    async with setting.bed.opened() as opened:
-        return await when_due(
-            setting.gateway(opened, manner, setting.planned),
-            at_rate(setting.peak, rate, setting.extent.step_s),
-            grace_s=loosest / 1000,
-            hopeless=too_late(loosest),
-        )
 
 
 # -- answers and decay -------------------------------------------------------------------------
@@ -254,7 +97,7 @@ def answers_cold(setting: Setting) -> dict[str, Any]:
         async with setting.bed.opened() as opened:
             return await when_due(setting.gateway(opened, manner, ()), timed, grace_s=60)
 
-    return {"samples": _rows(asyncio.run(send()))}
+    return {"samples": rows_of(asyncio.run(send()))}
 
 
 def answers_and_decay(setting: Setting) -> dict[str, Any]:
@@ -286,18 +129,18 @@ def answers_and_decay(setting: Setting) -> dict[str, Any]:
 
     samples, looks = asyncio.run(send())
     verified = pipeline.verify(bed.config, bed.plan_id, day=setting.day).facts
-    result |= {"samples": _rows(samples), "looks": looks}
+    result |= {"samples": rows_of(samples), "looks": looks}
     return {**result, "hit_ratio": verified["hit_ratio"]}
 
 
-def _background(setting: Setting, seconds: float) -> Timed:
+def _background(setting: Setting, seconds: float) -> Sequence[tuple[float, Ask]]:
     return at_rate(setting.peak, setting.extent.answers_rate, seconds)
 
 
 async def _look(
     setting: Setting,
     opened: Opened,
-    group: Sequence[Any],
+    group: Sequence[PlanItem],
     live: Collection[tuple[str, str]],
     minutes: float,
 ) -> Rows:
@@ -321,7 +164,3 @@ async def _look(
             }
         )
     return found
-
-
-def _rows(samples: Sequence[Sample]) -> Rows:
-    return [sample.row() for sample in samples]

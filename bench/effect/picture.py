@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bench.effect.figures import SHARE_IN_TIME, in_time
+from bench.effect.rates import SERIES
 from warmup_lib.cli.figure import COLD, WARM
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def draw(path: Path, report: Report) -> None:
 
 
 def _first_tokens(axes: Axes, report: Report) -> None:
-    pairs = report.pairs("long")
+    pairs = report.pairs("base")
     arms = (
         ("cold", COLD, [pair.cold["first_ms"] for pair in pairs]),
         ("warm", WARM, [pair.warm["first_ms"] for pair in pairs]),
@@ -51,7 +52,7 @@ def _first_tokens(axes: Axes, report: Report) -> None:
         xlabel="time to first token, ms (log scale)",
         ylabel="share of first requests",
         ylim=(0, 1.02),
-        title=f"First requests after a restart, long heads, n = {len(pairs)}",
+        title=f"First requests, long heads, base model, n = {len(pairs)}",
     )
     axes.grid(True, which="both", alpha=0.25)
     axes.legend(loc="lower right", frameon=False)
@@ -60,11 +61,11 @@ def _first_tokens(axes: Axes, report: Report) -> None:
 def _rates(axes: Axes, report: Report) -> None:
     limit = report.extent.limits_ms[0]
     for arm, colour in (("cold", COLD), ("warm", WARM)):
-        for answers, line in (("off", "-"), ("on", "--")):
-            steps = report.steps(arm, answers)
+        for series, line in zip(SERIES, ("-", "--", ":"), strict=True):
+            steps = report.steps(arm, series)
             rates = [step.rate for step in steps]
             shares = [100 * in_time(step.first_ms, limit) for step in steps]
-            label = f"{arm}, answers {answers}"
+            label = f"{arm}, {series.name}"
             axes.plot(rates, shares, line, marker="o", color=colour, label=label)
     axes.axhline(100 * SHARE_IN_TIME, color="grey", lw=1)
     axes.set(

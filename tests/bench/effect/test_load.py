@@ -28,7 +28,9 @@ class Slow:
 
     def sample(self, ask: Ask) -> Sample:
         one = ask.lookup
-        return Sample(one.request_id, one.tenant, one.head_digest, one.response_digest, True, 64)
+        return Sample(
+            one.request_id, one.tenant, one.head_digest, one.response_digest, None, True, 64
+        )
 
     async def send(self, ask: Ask, sample: Sample, due: float) -> None:
         if self.broken:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from bench.effect.parts import Extent
+from bench.effect.rates import SERIES
 from bench.effect.report import Pair, pairs_of, whole, write
+from bench.effect.setting import Extent
 
 
 def part(cold: list[str], warm: list[str]) -> dict[str, Any]:
@@ -22,6 +23,7 @@ def sample(number: int, first_ms: float | None, cached: int, **fields: Any) -> d
         "tenant": "acme",
         "head": "h",
         "identity": f"i{number}",
+        "adapter": None,
         "planned": True,
         "tokens": 1600,
         "due": 0.0,
@@ -51,8 +53,8 @@ def measured() -> dict[str, Any]:
         "plan": plan,
         "size": {"block": 32, "cache": 93184, "requests": 100, "unserved": 7},
         "round 0": {"restart": True, "cold": {"samples": cold}, "warm": {"samples": warm}},
-        "cold rates": {"off": steps["cold"], "on": steps["cold"]},
-        "warm rates": {"off": steps["warm"], "on": steps["warm"]},
+        "cold rates": {"series": {series.name: steps["cold"] for series in SERIES}},
+        "warm rates": {"series": {series.name: steps["warm"] for series in SERIES}},
         "cold answers": {"samples": cold},
         "warm answers": {
             "samples": answered,
@@ -88,11 +90,11 @@ def test_a_head_shorter_than_a_block_is_never_found() -> None:
 def test_the_report_says_what_was_measured(tmp_path: Path) -> None:
     write(measured(), Extent(), tmp_path)
     text = (tmp_path / "effect.md").read_text()
-    assert "P95 and P99 of long heads lower by 85%: met (90.0% and 90.0%, n = 20)" in text
+    assert "long heads of the base model lower by 85%: met (90.0% and 90.0%, n = 20)" in text
     assert "|  |  | lower by | **90.0%** | **90.0%** | **90.0%** |  |" in text
     # 500 ms is beyond the cold stack at every rate, 3 s is not.
-    assert "| 500 ms | off | not even 0.50/s | 4.00/s | > 8.0 |" in text
-    assert "| 3 s | off | 0.50/s | 4.00/s | 8.0 |" in text
+    assert "| base model | 500 ms | not even 0.50/s | 4.00/s | > 8.0 |" in text
+    assert "| base model | 3 s | 0.50/s | 4.00/s | 8.0 |" in text
     assert "| warm, the same requests | 20 | 200 | 200 | 200 | 5% | 0 |" in text
     assert "| 1.0 | not asked for | 1 | 0% | 50% | 200 | 200 |" in text
     assert (tmp_path / "effect.png").read_bytes().startswith(b"\x89PNG")
@@ -103,4 +105,7 @@ def test_a_goal_that_is_missed_is_called_missed(tmp_path: Path) -> None:
     for one in parts["round 0"]["warm"]["samples"]:
         one["first_ms"] = 400.0
     write(parts, Extent(), tmp_path)
-    assert "lower by 85%: not met (80.0% and 80.0%" in (tmp_path / "effect.md").read_text()
+    assert (
+        "of the base model lower by 85%: not met (80.0% and 80.0%"
+        in (tmp_path / "effect.md").read_text()
+    )
