@@ -65,7 +65,7 @@ def test_live_requests_that_take_longer_than_usual_halve_the_pace_and_stop_it() 
 
 
 def test_what_is_slow_without_us_too_becomes_the_usual() -> None:
-    clock = Clock()
+    clock = Clock(slowdown=1.5)
     clock.heard(each=0.1)
     for _ in range(4):
         clock.look(ENOUGH, live=1, each=0.4)

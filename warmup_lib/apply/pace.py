@@ -17,8 +17,11 @@ from warmup_lib.config import InterferenceConfig
 ENOUGH = 3
 """First tokens, or answers, that a judgement takes: single ones differ too much."""
 
-LEAST = 1 / 8
-"""The lowest pace: one request, then a rest of seven times as long."""
+LEAST = 1 / 4
+"""The lowest pace: one request, then a rest of three times as long."""
+
+_WORTH = 1.5
+"""More in flight is worth it while each takes no longer than this, against one alone."""
 
 _GROUPS = 5
 _SILENCE_S = 1.0
@@ -196,7 +199,8 @@ class Pace:
         if len(self._recent) < ENOUGH or not self._alone:
             return False
         usual = statistics.median(self._alone)
-        return statistics.median(self._recent) > self._config.slowdown * usual
+        bound = _WORTH if self.limit > 1 else self._config.slowdown
+        return statistics.median(self._recent) > bound * usual
 
     def _own_are_slow(self, at: float) -> None:
         if self.limit > 1:
@@ -209,7 +213,7 @@ class Pace:
             self._pause("slow", at)
 
     def _maybe_rise(self, at: float) -> None:
-        calm = self._calm or at - self._heard >= _ALONE_S
+        calm = self._calm or self.limit < 1 or at - self._heard >= _ALONE_S
         long_enough = at - self._steady_since >= self._rise_s
         if calm and long_enough and len(self._recent) == ENOUGH:
             self._change(2 * self.limit if self.limit < 1 else self.limit + 1, at)

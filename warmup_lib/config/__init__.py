@@ -108,7 +108,10 @@ class InterferenceConfig(Section):
         0, description="requests that may wait in the host's queue before warming pauses"
     )
     slowdown: float = Field(
-        1.5, ge=1.0, description="rise of live first-token time, over its median, that pauses it"
+        2.0,
+        ge=1.0,
+        description="live first-token time, over what it is while nothing is warmed, that pauses "
+        "warming; on a host that tells no load, our own answers' time over what it was",
     )
     rate: float = Field(20.0, gt=0, description="most warm-up requests a second to one host")
 

@@ -36,7 +36,9 @@ class PrefixesConfig(LayerConfig):
     min_tokens: Positive = Field(64, description="shorter heads are not worth a request")
     kv_share: Share = Field(0.5, description="part of a host's KV cache that heads may fill")
     step_tokens: Positive = Field(
-        256, description="a long head is grown in steps of this many tokens, live requests between"
+        64,
+        description="a long head is grown in steps of this many tokens, live requests between: a "
+        "live request may wait for one step",
     )
 
 
