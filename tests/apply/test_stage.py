@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from warmup_lib.config import Config
 from warmup_lib.errors import HostUnavailable, InputDataError, Superseded
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
+from warmup_lib.layers.base import PlanItem
 from warmup_lib.stage import StageReport
 
 
@@ -332,3 +334,33 @@ def test_a_missing_plan_names_the_known_ones(lake: Lake, tmp_path: Path) -> None
     with pytest.raises(InputDataError, match="holds nothing in prefixes; it holds embeddings"):
         asyncio.run(run(lake, "p1", config, keys, layers=["prefixes"]))
     assert read_items(lake, "p1", ["responses"]) == ITEMS[30:]
+
+
+class Asking(MemoryLayer):
+    """Answers without a text in the plan are asked of a host."""
+
+    def asks_host(self, item: PlanItem) -> bool:
+        return item.response is None
+
+
+def test_what_asks_a_host_waits_until_its_adapters_are_loaded(lake: Lake) -> None:
+    adapters, responses = MemoryLayer("adapters", "host"), Asking("responses")
+    loaded = [plan_item("adapters", n) for n in range(9)]
+    told, asked = plan_item("responses", 1), replace(plan_item("responses", 2), response=None)
+    seen: list[str] = []
+    adapters.before_batch = lambda _: seen.append("adapter")
+    responses.before_batch = lambda _: seen.append("answer")
+    items = [*loaded, told, asked]
+    go(lake, [adapters, responses], [MemoryTarget("a"), MemoryHost("h")], items, concurrency=1)
+    assert responses.warmed == [told.item_id, asked.item_id]
+    assert seen.index("answer") < 9
+    assert seen[-1] == "answer"
+
+
+def test_what_asks_a_host_does_not_wait_for_one_that_was_given_up(lake: Lake) -> None:
+    host = MemoryHost("h", down=True)
+    layers = [MemoryLayer("adapters", "host"), Asking("responses")]
+    asked = replace(plan_item("responses", 2), response=None)
+    items = [plan_item("adapters", 1), asked]
+    go(lake, layers, [MemoryTarget("a"), host], items, ready_timeout="1s")
+    assert layers[1].warmed == [asked.item_id]

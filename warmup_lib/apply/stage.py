@@ -108,7 +108,9 @@ async def warm(
     shares = {target.name: _shares(items, layers, target) for target in targets}
     room = await check_room(targets, shares, context)
     ends = time.monotonic() + window_s
-    shared = Run(lake, context, journal, readiness, ends, progress)
+    hosts = [t.name for t in targets if t.kind == "host" and shares[t.name]]
+    loaded = {name: asyncio.Event() for name in hosts}
+    shared = Run(lake, context, journal, readiness, ends, progress, loaded)
     workers = [Worker(shared, t, shares[t.name]) for t in targets if shares[t.name]]
     guards = _guards(targets, context, ends)
     async with AsyncExitStack() as held:

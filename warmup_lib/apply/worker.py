@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 T = TypeVar("T")
+
+LOADING = ("weights", "adapters")
+"""Layers after which a host can answer for whatever it will serve."""
 
 Share = tuple[Layer, Sequence[PlanItem]]
 """One layer and its items, as one target gets them."""
@@ -84,6 +87,7 @@ class Run:
         readiness: Whom to ask whether a target is up.
         ends: End of the warm-up window, by `time.monotonic`.
         progress: Told after each batch.
+        loaded: Set once a model host has the models and adapters that it will get.
     """
 
     lake: Lake
@@ -92,6 +96,7 @@ class Run:
     readiness: Readiness
     ends: float
     progress: Progress
+    loaded: Mapping[str, asyncio.Event]
 
 
 class Worker:
@@ -137,7 +142,14 @@ class Worker:
             self._done.unavailable = str(error)
         except Superseded as error:
             self._done.superseded = error
+        finally:
+            self._loaded()
         return self._done
+
+    def _loaded(self) -> None:
+        """Tell those that wait for this host that nothing more will be loaded onto it."""
+        if self._target.name in self._run.loaded:
+            self._run.loaded[self._target.name].set()
 
     async def _warm_all(self, receipts: pa.Table | None) -> None:
         await self._run.readiness.ready(self._target.name)
@@ -148,6 +160,8 @@ class Worker:
             await self._run.journal.forget(self._target.name, layers)
         try:
             for layer, items in self._shares:
+                if layer.name not in LOADING:
+                    self._loaded()
                 async with measured(self._target) as self._cost:
                     self._done.costs[layer.name] = self._cost
                     mine = await self._layer(layer, items, receipts)
@@ -176,7 +190,11 @@ class Worker:
         blocked = self._order.blocked(layer, left)
         await self._settle(layer, left, blocked)
         without = {outcome.item_id for outcome in blocked}
-        await self._batches(layer, [item for item in left if item.item_id not in without])
+        free = [item for item in left if item.item_id not in without]
+        await self._batches(layer, [item for item in free if not layer.asks_host(item)])
+        if asking := [item for item in free if layer.asks_host(item)]:
+            await asyncio.gather(*[host.wait() for host in self._run.loaded.values()])
+            await self._batches(layer, asking)
         return arranged.items
 
     async def _settle(

@@ -236,6 +236,10 @@ class Layer(Protocol):
         """Return how many items of each tier a plan may hold; most layers have one tier, None."""
         return {None: int(getattr(config.layers, self.name).items)}
 
+    def asks_host(self, item: PlanItem) -> bool:  # noqa: ARG002
+        """Say whether warming an item elsewhere takes a model host with its adapters loaded."""
+        return False
+
     def blocked(
         self,
         item: PlanItem,  # noqa: ARG002

@@ -73,6 +73,10 @@ class Responses(Layer):
         refused = demand.prompts.filter(kept)
         return refused_rows(self.name, refused, "response_digest", why.filter(kept))
 
+    def asks_host(self, item: PlanItem) -> bool:
+        """Say whether a host has to generate the answer."""
+        return item.response is None
+
     async def warm(
         self, items: Sequence[PlanItem], target: Target, context: Context
     ) -> list[Outcome]:
