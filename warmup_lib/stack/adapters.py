@@ -23,6 +23,9 @@ NAMES = (
 """The adapters in the sample log."""
 
 RANK = 8
+MODULES = ("q_proj", "v_proj")
+"""What the adapters adapt, which is all that the host lets them: see `servers`."""
+
 _ALPHA = 16
 _SPREAD = 0.06
 """Standard deviation of B's entries: first tokens shift by a few tenths of a nat."""
@@ -60,10 +63,8 @@ def compose_adapter(name: str, config: dict[str, Any], folder: Path) -> None:
     from safetensors.numpy import save
 
     hidden = int(config["hidden_size"])
-    width = {
-        "q_proj": int(config["num_attention_heads"]) * int(config["head_dim"]),
-        "v_proj": int(config["num_key_value_heads"]) * int(config["head_dim"]),
-    }
+    rows_of = (int(config["num_attention_heads"]), int(config["num_key_value_heads"]))
+    width = {m: heads * int(config["head_dim"]) for m, heads in zip(MODULES, rows_of, strict=True)}
     draw = np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
     weights = {}
     for layer in range(int(config["num_hidden_layers"])):
