@@ -72,7 +72,7 @@ def vllm_launch(files: HostFiles, index: int, hosts: int, home: Path) -> Launch:
     }
     switches = [
         "--enable-lora",
-        # Nothing else may be adapted: vLLM's CPU build copies the adapter's part of each such module
+        # Nothing else may be adapted: vLLM's CPU build copies the adapter's part of each module
         # for each token, and took 34 s for 1,700 tokens with all of them, 3.4 s with these.
         "--lora-target-modules",
         *MODULES,
