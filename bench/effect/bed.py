@@ -161,7 +161,7 @@ class Bed:
         return time.perf_counter() - begun
 
     def load(self) -> None:
-        """Have a restarted host load its adapters, where the plan has any."""
+        """Have the host load its adapters, where the plan has any and it has not."""
         if "adapters" in self.host_layers:
             self.apply(["adapters"])
 

@@ -26,8 +26,7 @@ from warmup_lib.targets.chat import Chat, Head
 def rounds(setting: Setting) -> list[list[Ask]]:
     """Return the first requests of each (tenant, head) in the busiest hours, one list an hour.
 
-    So many hours that there are enough first requests of long heads of the base model. Requests
-    for adapters are in the first ones only: on a CPU each cold one takes many times as long.
+    So many hours that there are enough first requests of long heads.
     """
     chosen: list[list[Ask]] = []
     long = 0
@@ -35,9 +34,8 @@ def rounds(setting: Setting) -> list[list[Ask]]:
         if long >= setting.extent.firsts:
             break
         within = firsts((a for a in setting.asks if a.hour == hour), lambda ask: ask.head)
-        base = [ask for ask in within if ask.lookup.adapter is None]
-        long += sum(setting.is_long(ask.lookup.head_digest) for ask in base)
-        chosen.append(within if len(chosen) < setting.extent.restarts else base)
+        long += sum(setting.is_long(ask.lookup.head_digest) for ask in within)
+        chosen.append(within)
     return chosen
 
 
@@ -55,6 +53,7 @@ def first_requests(setting: Setting, number: int, asks: Sequence[Ask]) -> dict[s
     result: dict[str, Any] = {"restart": restart}
     if not restart:
         setting.bed.ensure()
+        setting.bed.load()
     for arm in arms:
         result[arm] = _arm(setting, arm, number, asks, restart)
     return result
@@ -89,6 +88,7 @@ def _arm(
 def answers_cold(setting: Setting) -> dict[str, Any]:
     """Replay the peak hour with an empty answer cache to a cold host."""
     setting.bed.ensure()
+    setting.bed.load()
     extent = setting.extent
     timed = _background(setting, extent.answers_s)
     manner = Manner(cold=f"{setting.run}-cold-answers", mark="(c) ", answer=True, answers=True)

@@ -39,7 +39,7 @@ def draw(path: Path, report: Report) -> None:
 
 
 def _first_tokens(axes: Axes, report: Report) -> None:
-    pairs = report.pairs("base")
+    pairs = report.pairs("long")
     arms = (
         ("cold", COLD, [pair.cold["first_ms"] for pair in pairs]),
         ("warm", WARM, [pair.warm["first_ms"] for pair in pairs]),
@@ -52,7 +52,7 @@ def _first_tokens(axes: Axes, report: Report) -> None:
         xlabel="time to first token, ms (log scale)",
         ylabel="share of first requests",
         ylim=(0, 1.02),
-        title=f"First requests, long heads, base model, n = {len(pairs)}",
+        title=f"First requests after a restart, long heads, n = {len(pairs)}",
     )
     axes.grid(True, which="both", alpha=0.25)
     axes.legend(loc="lower right", frameon=False)

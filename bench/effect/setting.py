@@ -19,8 +19,8 @@ class Extent:
 
     Attributes:
         scale: Size of the log.
-        firsts: First requests of long heads of the base model to have at least.
-        restarts: Rounds, of these, in which both arms begin with a restart; adapters are in these.
+        firsts: First requests of long heads to have at least.
+        restarts: Rounds in which both arms begin with a restart.
         long_tokens: From this length on a head is long.
         begin: First rate of the cold and of the warm stack, requests a second.
         least: Lowest rate to try.
