@@ -269,3 +269,26 @@ def test_a_dead_host_is_learnt_from_the_request_and_never_waited_for() -> None:
         await host.close()
 
     asyncio.run(go())
+
+
+def test_no_more_items_are_begun_than_requests_may_be_in_flight(tiny: Loaded) -> None:
+    most = now = 0
+    whole: list[int] = []
+
+    async def several(host: ModelHost, guard: Guard) -> None:
+        async def item(number: int) -> None:
+            nonlocal most, now
+            async with guard.place():
+                now += 1
+                most = max(most, now)
+                for step in range(5):
+                    await host.chat(chat(f"item {number} step {step}"))
+                now -= 1
+            whole.append(number)
+
+        await asyncio.gather(*[item(n) for n in range(40)], return_exceptions=True)
+
+    guarded(tiny, several, window_s=2.0, concurrency=1)
+    assert most == 1
+    assert whole == list(range(len(whole)))
+    assert 5 * len(whole) <= len(tiny.requests) <= 5 * len(whole) + 4

@@ -47,6 +47,7 @@ class Guard:
         self._started = float("-inf")
         self._rest_until = float("-inf")
         self._peak = 0
+        self._places = 0
         self._sees_load: bool | None = None
 
     async def __aenter__(self) -> Guard:
@@ -75,6 +76,24 @@ class Guard:
             "sees_load": self._sees_load,
             "live_first_token_ms": None if usual is None else round(1000 * usual, 1),
         }
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait until one more item may be begun: no more at once than requests in flight.
+
+        Were more begun, the end of the window would find many half warm and few whole.
+
+        Raises:
+            WindowOver: The window ends before it may.
+        """
+        while self._places >= (max(1, int(self._pace.limit)) if self._pace else 1):
+            await self._next(float("inf"))
+        self._places += 1
+        try:
+            yield
+        finally:
+            self._places -= 1
+            self._news.set()
 
     @asynccontextmanager
     async def turn(self, tokens: int) -> AsyncIterator[None]:
@@ -114,17 +133,26 @@ class Guard:
         return self._pace
 
     async def _open(self, pace: Pace) -> None:
-        while True:
-            now = time.monotonic()
-            if now >= self._ends:
-                raise WindowOver
+        while time.monotonic() < self._ends:
             may = self._may_start(pace)
-            if may <= now:
+            if may <= time.monotonic():
                 return
-            self._news.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(min(may, self._ends) - now):
-                    await self._news.wait()
+            await self._next(may)
+        raise WindowOver
+
+    async def _next(self, at: float) -> None:
+        """Wait until something changes, at most until a moment.
+
+        Raises:
+            WindowOver: The window ends first.
+        """
+        wait = min(at, self._ends) - time.monotonic()
+        self._news.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, wait)):
+                await self._news.wait()
+        if time.monotonic() >= self._ends:
+            raise WindowOver
 
     def _may_start(self, pace: Pace) -> float:
         """Return when the next request may start; infinite: not before something changes."""

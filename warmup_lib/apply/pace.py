@@ -27,6 +27,8 @@ _GROUPS = 5
 _SILENCE_S = 1.0
 _LISTEN_S = 3.0
 _STALE_S = 30.0
+_SETTLE_S = 0.4
+_LONGEST_SETTLE_S = 3.0
 _FIRST_ENOUGH = 5
 _FIRST_LISTEN_S = 5.0
 _STALE_FIRST_S = 10.0
@@ -104,7 +106,8 @@ class Pace:
         self._listened: float | None = None
         self._heard = float("-inf")
         self._calm = blind
-        self._clear = True
+        self._settle_s = _SETTLE_S
+        self._settled = at
         self._alone: deque[float] = deque(maxlen=_ANSWERS)
         self._recent: deque[float] = deque(maxlen=ENOUGH)
         self._steady_since = at
@@ -131,12 +134,12 @@ class Pace:
         """Take in what a look showed."""
         if seen.first_tokens:
             self._heard = seen.at
-        undisturbed = not seen.ours and self._clear
-        self._clear = not seen.ours
-        if undisturbed:
+        if not seen.ours and seen.at > self._settled:
             self._quiet.add(seen)
-        elif seen.ours and self.paused is None:
-            self._busy.add(seen)
+        elif seen.ours:
+            self._settled = seen.at + self._settle_s
+            if self.paused is None:
+                self._busy.add(seen)
         if self.paused is not None:
             self._maybe_resume(seen)
         elif seen.waiting > self._config.waiting:
@@ -156,24 +159,30 @@ class Pace:
         stale = min(_STALE_S, _STALE_FIRST_S * len(self._undisturbed))
         old = self._listened is None or at - self._listened > stale
         if mean is None or usual is None or old:
-            self._pause("listening", at)
-        elif mean > self._config.slowdown * usual:
+            self._pause("listening", at, mean)
+            return
+        room = (self._config.slowdown - 1) * usual
+        felt = mean - usual
+        if felt > room:
             self._slow_down(at)
-            self._pause("slow", at)
+            self._pause("slow", at, mean)
+        elif felt > room / 2 and self.limit > 1:
+            self._fewer(at)
         else:
-            # One more in flight needs room: what is felt already must be half of what may be.
-            self._calm = mean - usual <= (self._config.slowdown - 1) * usual / 2
+            self._calm = felt <= room / 4
             self._maybe_rise(at)
 
     def _maybe_resume(self, seen: Seen) -> None:
         if seen.waiting > self._config.waiting:
             return
-        waited = seen.at - self._since
+        waited = seen.at - max(self._since, self._settled)
         first = not (self._undisturbed or self._blind)
         heard = self._quiet.count >= (_FIRST_ENOUGH if first else ENOUGH)
         nobody = waited >= _SILENCE_S and not self._quiet.count and not self._blind
         longest = _FIRST_LISTEN_S if first else _LISTEN_S
-        if self.paused == "queue" or heard or nobody or waited >= longest:
+        # Not for ever, should one of ours in flight not end.
+        over = waited >= longest or seen.at - self._since >= 3 * longest
+        if self.paused == "queue" or heard or nobody or over:
             self._resume(seen.at)
 
     def _resume(self, at: float) -> None:
@@ -186,7 +195,10 @@ class Pace:
         self._busy.taken()
         self._steady_since = at
 
-    def _pause(self, why: Why, at: float) -> None:
+    def _pause(self, why: Why, at: float, felt_s: float | None = None) -> None:
+        # Requests that we held up are still to get their first token: they tell of us.
+        self._settle_s = min(max(_SETTLE_S, 2 * (felt_s or 0.0)), _LONGEST_SETTLE_S)
+        self._settled = at + self._settle_s
         self.paused = why
         self.pauses += why != "listening"
         self._since = at
@@ -205,8 +217,7 @@ class Pace:
     def _own_are_slow(self, at: float) -> None:
         if self.limit > 1:
             # More in flight only made each slower: the host was busy with one less.
-            self._change(self.limit - 1, at)
-            self._rise_s = min(2 * self._rise_s, _LONGEST_RISE_S)
+            self._fewer(at)
         elif self._blind and self.paused is None:
             self._alone.extend(self._recent)  # or a host that stays slow would stop us for ever
             self._slow_down(at)
@@ -220,6 +231,11 @@ class Pace:
 
     def _slow_down(self, at: float) -> None:
         self._change(self.limit / 2, at)
+
+    def _fewer(self, at: float) -> None:
+        """Take the last rise back, and wait longer before the next."""
+        self._change(self.limit - 1, at)
+        self._rise_s = min(2 * self._rise_s, _LONGEST_RISE_S)
 
     def _change(self, limit: float, at: float) -> None:
         self.limit = min(max(limit, LEAST), float(self._most))

@@ -110,9 +110,9 @@ async def warm(
     ends = time.monotonic() + window_s
     hosts = [t.name for t in targets if t.kind == "host" and shares[t.name]]
     loaded = {name: asyncio.Event() for name in hosts}
-    shared = Run(lake, context, journal, readiness, ends, progress, loaded)
-    workers = [Worker(shared, t, shares[t.name]) for t in targets if shares[t.name]]
     guards = _guards(targets, context, ends)
+    shared = Run(lake, context, journal, readiness, ends, progress, loaded, guards)
+    workers = [Worker(shared, t, shares[t.name]) for t in targets if shares[t.name]]
     async with AsyncExitStack() as held:
         for guard in guards.values():
             await held.enter_async_context(guard)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,7 @@ import tenacity
 
 from warmup_lib.apply.costs import Cost, measured
 from warmup_lib.apply.generation import Generation
-from warmup_lib.apply.interference import WindowOver
+from warmup_lib.apply.interference import Guard, WindowOver
 from warmup_lib.apply.lock import LakeLock, Locked
 from warmup_lib.apply.order import Order
 from warmup_lib.apply.readiness import Readiness
@@ -88,6 +88,7 @@ class Run:
         ends: End of the warm-up window, by `time.monotonic`.
         progress: Told after each batch.
         loaded: Set once a model host has the models and adapters that it will get.
+        guards: What holds warming back, by model host.
     """
 
     lake: Lake
@@ -97,6 +98,7 @@ class Run:
     ends: float
     progress: Progress
     loaded: Mapping[str, asyncio.Event]
+    guards: Mapping[str, Guard]
 
 
 class Worker:
@@ -237,13 +239,16 @@ class Worker:
 
     async def _drain(self, layer: Layer, batches: Iterator[Sequence[PlanItem]]) -> None:
         """Take batches until there are none or one failed; what is in flight is finished."""
-        for batch in batches:
-            if self._stop is not None:
-                return
+        guard = self._run.guards.get(self._target.name)
+        while self._stop is None:
             try:
-                if time.monotonic() >= self._run.ends:
-                    raise WindowOver
-                await self._batch(layer, batch)
+                async with guard.place() if guard is not None else nullcontext():
+                    batch = next(batches, None)
+                    if batch is None or self._stop is not None:
+                        return
+                    if time.monotonic() >= self._run.ends:
+                        raise WindowOver
+                    await self._batch(layer, batch)
             except Exception as error:
                 self._stop = self._stop or error  # raised again once nothing is in flight
 
