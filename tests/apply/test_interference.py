@@ -213,16 +213,16 @@ def test_at_the_end_of_the_window_what_is_in_flight_is_finished_and_nothing_sent
 
     async def ends(host: ModelHost, _: Guard) -> list[Any]:
         results = await asyncio.gather(
-            *[host.chat(chat(f"item {n}")) for n in range(6)], return_exceptions=True
+            *[host.chat(chat(f"item {n}")) for n in range(12)], return_exceptions=True
         )
         kinds = [type(r).__name__ for r in results]
-        assert kinds.count("ChatResult") == len(tiny.requests) == 2
-        assert kinds.count("WindowOver") == 4
+        assert 0 < kinds.count("ChatResult") == len(tiny.requests) < 12
+        assert kinds.count("WindowOver") == 12 - len(tiny.requests)
         with pytest.raises(WindowOver):
             await host.chat(chat())
         return results
 
-    guarded(tiny, ends, window_s=0.6, concurrency=1)
+    guarded(tiny, ends, window_s=1.5, concurrency=1)
 
 
 def test_looks_are_few_however_many_requests(tiny: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:

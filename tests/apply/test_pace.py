@@ -69,7 +69,7 @@ def test_what_is_slow_without_us_too_becomes_the_usual() -> None:
     clock.heard(each=0.1)
     for _ in range(4):
         clock.look(ENOUGH, live=1, each=0.4)
-        clock.look(1 + ENOUGH, ours=False, live=1, each=0.4)
+        clock.look(3 + ENOUGH, ours=False, live=1, each=0.4)
     assert clock.pace.baseline_s == pytest.approx(0.4)
     pauses = clock.pace.pauses
     clock.look(40, live=1, each=0.4)
