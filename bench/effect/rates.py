@@ -42,10 +42,10 @@ SERIES = (
 def rates(setting: Setting, arm: str) -> dict[str, Any]:
     """Search the rates that a stack sustains in its first minute, series by series.
 
-    Each step finds what a restart (and warming) leaves. The plan is applied again to the warm
-    stack, which renews what went before displaced; heads that the plan does not warm, and all heads
-    of the cold stack, get salts that were never used; and the step's mark before each question
-    keeps everything behind a head from being found.
+    Each step finds what a restart (and warming) leaves. Heads that the plan does not warm, and all
+    heads of the cold stack, get salts that were never used; the step's mark before each question
+    keeps everything behind a head from being found; before each series the plan is applied to the
+    warm stack again, and samples tell whether the planned heads were still whole.
     """
     bed = setting.bed
     result: dict[str, Any] = {}
@@ -65,6 +65,8 @@ def _search(setting: Setting, arm: str, series: Series, number: int) -> Rows:
     extent = setting.extent
     limits = extent.limits_ms[: series.limits]
     asks = [ask for ask in setting.peak if series.adapters or ask.lookup.adapter is None]
+    if arm == "warm":
+        setting.bed.apply(["prefixes"])
     steps: list[figures.Step] = []
     rows: Rows = []
     seek = partial(
@@ -75,8 +77,6 @@ def _search(setting: Setting, arm: str, series: Series, number: int) -> Rows:
         most=extent.most,
     )
     while (rate := seek(steps)) is not None:
-        if arm == "warm":
-            setting.bed.apply(["prefixes"])
         mark = f"{'abc'[number]}{len(steps)}"
         word = f"{setting.run}-{arm}-{mark}"
         manner = Manner(

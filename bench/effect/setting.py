@@ -41,7 +41,7 @@ class Extent:
     least: float = 0.25
     most: float = 16.0
     step_s: float = 60.0
-    limits_ms: tuple[float, ...] = (500.0, 3000.0)
+    limits_ms: tuple[float, ...] = (500.0, 5000.0)
     minutes: tuple[float, ...] = (0.0, 1.0, 5.0, 15.0)
     answers_rate: float = 0.4
     answers_s: float = 180.0
@@ -49,7 +49,7 @@ class Extent:
 
 QUICK = Extent(
     scale=0.1,
-    firsts=12,
+    firsts=20,
     restarts=1,
     begin=(0.5, 0.5),
     least=0.25,

@@ -99,9 +99,9 @@ def test_the_report_says_what_was_measured(tmp_path: Path) -> None:
     text = (tmp_path / "effect.md").read_text()
     assert "long heads lower by 85%: met (90.0% and 90.0%, n = 20)" in text
     assert "|  |  | lower by | **90.0%** | **90.0%** | **90.0%** |  |" in text
-    # 500 ms is beyond the cold stack at every rate, 3 s is not.
+    # 500 ms is beyond the cold stack at every rate, 5 s is not.
     assert "| base model | 500 ms | not even 0.50/s | 4.00/s | > 8.0 |" in text
-    assert "| base model | 3 s | 0.50/s | 4.00/s | 8.0 |" in text
+    assert "| base model | 5 s | 0.50/s | 4.00/s | 8.0 |" in text
     assert "| warm, the same requests | 20 | 200 | 200 | 200 | 5% | 0 |" in text
     assert "| 1.0 | not asked for | 1 | 0% | 50% | 200 | 200 |" in text
     assert "| 1 | a restart | 20 | 2,000 | 2,000 | 200 | 200 | 50% |" in text
