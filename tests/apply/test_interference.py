@@ -147,6 +147,7 @@ def test_it_pauses_while_live_first_tokens_are_slow(tiny: Loaded) -> None:
     assert 0.1 < facts["paused_s"] < times[-1] - times[0] + 1
 
 
+@pytest.mark.slow  # it needs a machine that is not busy: it tells slow answers from usual ones
 def test_a_live_queue_holds_it_and_lets_live_requests_pass(tiny: Loaded) -> None:
     tiny.waiting = 3
 
@@ -233,6 +234,7 @@ def test_looks_are_few_however_many_requests(tiny: Loaded, monkeypatch: pytest.M
     assert 2 <= tiny.looks <= (time.monotonic() - began) / 0.3 + 1
 
 
+@pytest.mark.slow  # it needs a machine that is not busy: it tells slow answers from usual ones
 def test_a_host_that_tells_no_load_is_not_looked_at_again(tiny: Loaded) -> None:
     tiny.tells = False
 
