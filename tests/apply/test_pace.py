@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warmup_lib.apply.pace import ENOUGH, LEAST, Pace, Seen
+from warmup_lib.apply.pace import BREATH, ENOUGH, LEAST, Pace, Seen
 from warmup_lib.config import InterferenceConfig
 
 STEP = 0.25
@@ -141,6 +141,20 @@ def test_more_in_flight_that_only_makes_each_slower_is_taken_back() -> None:
     assert set(limits) == {1, 2}
     assert limits.count(2) < 0.15 * len(limits)
     assert clock.pace.pauses == 0
+
+
+def test_it_rests_between_requests_beside_live_traffic_and_below_one() -> None:
+    clock = Clock()
+    clock.look(4, ours=False)
+    assert clock.pace.rest(clock.at) == 0
+    clock.look(live=1)
+    assert clock.pace.rest(clock.at) == BREATH
+    assert clock.pace.rest(clock.at + 6) == 0
+    clock.look(waiting=1)
+    assert clock.pace.rest(clock.at) == 1  # half of the time
+    clock.look(waiting=0)
+    clock.look(waiting=1)
+    assert clock.pace.rest(clock.at) == 3
 
 
 def test_below_one_it_rises_by_doubling() -> None:

@@ -115,8 +115,7 @@ class Guard:
             now = time.monotonic()
             self._meter.answered(tokens, now - begun, now)
             pace.answered(now - begun, now)
-            if pace.limit < 1:
-                self._rest_until = now + (now - begun) * (1 / pace.limit - 1)
+            self._rest_until = now + (now - begun) * pace.rest(now)
             self._news.set()
 
     async def _begin(self) -> Pace:

@@ -17,6 +17,10 @@ from warmup_lib.config import InterferenceConfig
 ENOUGH = 3
 """First tokens, or answers, that a judgement takes: single ones differ too much."""
 
+BREATH = 0.5
+"""Rest after a request beside live traffic, in terms of what it took. A live request that comes
+just before the end of ours would else find the next one before it in the host's batch."""
+
 LEAST = 1 / 4
 """The lowest pace: one request, then a rest of three times as long."""
 
@@ -121,6 +125,11 @@ class Pace:
     def paused_s(self, at: float) -> float:
         """Return the seconds of all pauses until now, listening too."""
         return self._paused_s + (at - self._since if self.paused is not None else 0.0)
+
+    def rest(self, at: float) -> float:
+        """Return how long to rest after a request, in terms of what it took."""
+        breath = BREATH if at - self._heard < _ALONE_S else 0.0
+        return max(1 / self.limit - 1, breath)
 
     def answered(self, seconds: float, at: float) -> None:
         """Take in how long one warm-up request took."""
