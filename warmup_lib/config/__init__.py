@@ -31,6 +31,7 @@ from warmup_lib.config.layers import (
     RetrievalConfig,
     WeightsConfig,
 )
+from warmup_lib.config.sources import SourcesConfig
 from warmup_lib.config.targets import HostTarget, RedisTarget, Target
 from warmup_lib.errors import ConfigError
 
@@ -54,6 +55,7 @@ __all__ = [
     "ResponsesConfig",
     "RetrievalConfig",
     "ScheduleConfig",
+    "SourcesConfig",
     "VerifyConfig",
     "WeightsConfig",
     "key_secret",
@@ -85,12 +87,13 @@ class ForecastConfig(Section):
 
 
 class PlanConfig(Section):
-    """When a new plan is worth making."""
+    """Who proposes what to warm, and when a new plan is worth making."""
 
     drift_threshold: Share = Field(
         0.05,
         description="a new plan is made once the current one would catch this share less demand",
     )
+    sources: SourcesConfig = SourcesConfig()
 
 
 class ClusterConfig(Section):

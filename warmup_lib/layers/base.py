@@ -57,6 +57,7 @@ class PlanItem:
     document: str | None = None
     source_digest: str | None = None
     vector: Sequence[float] | None = None
+    sources: Sequence[str] | None = None
 
     @staticmethod
     def rows(table: pa.Table) -> list[PlanItem]:
@@ -336,7 +337,9 @@ class Demand:
     Attributes:
         day: Last log day taken in, ISO date.
         prompts: One row a request identity: the columns of the `prompts` table, counts summed
-            over the history, texts and answers of the latest day, and `heat_micro`.
+            over the history, texts and answers of the latest day, and `heat_micro`. Where there
+            is a column `listed`, it says which of them a list of the user's names: their answers
+            may be generated however rarely they are asked.
         heads: The same for the `heads` table.
         encoder: Fingerprint of the encoder whose vectors the items will use.
         dimension: Length of its vectors.
