@@ -1,0 +1,70 @@
+"""The spread of counts about forecasts: against draws whose distribution is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kstest, poisson
+
+from warmup_lib.forecast.spread import Spread, fit
+
+
+def draws(burst: float, drift: float, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
+    """Draw counts by another way: a gamma rate, and Poisson counts of it."""
+    draw = np.random.default_rng(7)
+    mean = draw.lognormal(1.0, 1.5, count)
+    variance = burst * mean + drift * mean**2
+    rate = draw.gamma(mean**2 / variance, variance / mean)
+    return mean, draw.poisson(rate)
+
+
+@pytest.mark.parametrize(("burst", "drift"), [(0.5, 0.05), (2.0, 0.3), (0.01, 1.0)])
+def test_fit_finds_the_spread_that_made_the_counts(burst: float, drift: float) -> None:
+    found = fit(*draws(burst, drift))
+    assert found.burst == pytest.approx(burst, rel=0.15, abs=0.05)
+    assert found.drift == pytest.approx(drift, rel=0.15)
+    assert found.pairs == 20_000
+
+
+def test_interval_holds_its_share_and_pit_is_uniform() -> None:
+    mean, seen = draws(2.0, 0.3)
+    spread = fit(mean, seen)
+    low, high = spread.interval(mean)
+    hot = mean >= 5
+    held = ((seen >= low) & (seen <= high))[hot].mean()
+    assert 0.79 <= held <= 0.9  # ends are whole numbers, so it holds a little more
+    assert kstest(spread.pit(mean, seen, 1), "uniform").pvalue > 0.01
+
+
+def test_pit_tells_a_wrong_spread() -> None:
+    mean, seen = draws(2.0, 0.3)
+    assert kstest(Spread(0.0, 1e-6).pit(mean, seen, 1), "uniform").pvalue < 1e-6
+
+
+def test_without_burst_and_drift_it_is_poisson() -> None:
+    mean = np.array([0.5, 5.0, 50.0])
+    low, high = Spread(0.0, 0.0).interval(mean, 0.9)
+    assert low.tolist() == poisson.ppf(0.05, mean).tolist()
+    assert high.tolist() == poisson.ppf(0.95, mean).tolist()
+
+
+def test_few_pairs_give_the_default() -> None:
+    assert fit(np.ones(99), np.ones(99, np.int64)) == Spread()
+    assert fit(np.zeros(500), np.ones(500, np.int64)) == Spread()
+
+
+@given(
+    mean=st.floats(0, 1e6),
+    burst=st.floats(0, 100),
+    drift=st.floats(0, 10),
+    level=st.floats(0.01, 0.99),
+)
+def test_interval_is_ordered_and_widens_with_its_level(
+    mean: float, burst: float, drift: float, level: float
+) -> None:
+    spread, means = Spread(burst, drift), np.array([mean])
+    low, high = spread.interval(means, level)
+    wide_low, wide_high = spread.interval(means, level + (1 - level) / 2)
+    assert 0 <= wide_low[0] <= low[0] <= high[0] <= wide_high[0]
