@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
+from warmup_lib.cli import scoring
 from warmup_lib.cli.common import percent, table
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ def verify(console: Console, report: StageReport) -> None:
         hit_ratios(console, facts)
         tiers(console, facts)
         tenants(console, facts)
+        scoring.calibration(console, facts)
         first_token(console, facts)
     gates(console, facts)
     _notes(console, report)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from warmup_lib import pipeline
-from warmup_lib.cli import render
+from warmup_lib.cli import render, scoring
 from warmup_lib.cli.common import Call, as_day, command
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
@@ -178,8 +178,15 @@ def _complete(facts: dict[str, Any], config: Config) -> bool:
     help="Later traffic as a log file; it is not stored.",
 )
 @click.option("--day", callback=as_day, help="Later traffic as a day of the lake.")
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw forecasts beside what came true into this PNG; needs --day.",
+)
 @command
-def verify(call: Call, plan_id: str, requests: Path | None, day: str | None) -> None:
+def verify(
+    call: Call, plan_id: str, requests: Path | None, day: str | None, figure: Path | None
+) -> None:
     """Prove what is resident and measure the hit ratio on later traffic.
 
     Exit 1 where a gate failed or a target was down.
@@ -188,9 +195,12 @@ def verify(call: Call, plan_id: str, requests: Path | None, day: str | None) -> 
     Examples:
       warmup verify --plan latest
       warmup verify --plan 2026-03-16-nightly-5f6a7b8c9d --day 2026-03-17
+      warmup verify --plan latest --day 2026-03-17 --figure forecasts.png
     """
     if requests and day:
         raise click.UsageError("give --requests or --day, not both")
+    if figure and not day:
+        raise click.UsageError("--figure needs --day: forecasts are of whole days")
     with call.progress() as progress:
         report = pipeline.verify(
             call.config,
@@ -203,6 +213,8 @@ def verify(call: Call, plan_id: str, requests: Path | None, day: str | None) -> 
         {**report.facts, "notes": list(report.notes)},
         lambda console: render.verify(console, report),
     )
+    if figure and report.facts.get("calibration"):
+        scoring.draw(figure, report.facts)
     gates: dict[str, Any] = report.facts["gates"]
     if report.facts.get("unavailable") or not all(g["passed"] for g in gates.values()):
         sys.exit(1)

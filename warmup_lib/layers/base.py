@@ -58,6 +58,8 @@ class PlanItem:
     source_digest: str | None = None
     vector: Sequence[float] | None = None
     sources: Sequence[str] | None = None
+    expected_low: int = 0
+    expected_high: int = 0
 
     @staticmethod
     def rows(table: pa.Table) -> list[PlanItem]:

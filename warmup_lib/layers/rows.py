@@ -11,7 +11,14 @@ import pyarrow.compute as pc
 from warmup_lib.layers.base import item_id
 from warmup_lib.tables import LEFT_OUT, PLAN
 
-_EMPTY: Mapping[str, Any] = {"rank": 0, "expected_micro": 0, "reason": "", "model": ""}
+_EMPTY: Mapping[str, Any] = {
+    "rank": 0,
+    "expected_micro": 0,
+    "expected_low": 0,
+    "expected_high": 0,
+    "reason": "",
+    "model": "",
+}
 
 
 def plan_rows(

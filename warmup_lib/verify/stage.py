@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,13 @@ from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.receipts import latest
 from warmup_lib.config import Config
 from warmup_lib.errors import ConfigError, InputDataError
+from warmup_lib.forecast.spread import Spread
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import HITS
-from warmup_lib.verify import audit, measures
+from warmup_lib.verify import audit, calibration, measures
 from warmup_lib.verify.evictions import evicted_entries
 from warmup_lib.verify.measuring import Measured, Measuring, Subject
 from warmup_lib.verify.residency import Residency, completion, prove_all
@@ -95,6 +97,8 @@ async def verify(
         partition = {"plan_id": context.plan_id, "window": window.name}
         lake.replace("hits", partition, table)
         facts |= _window_facts(window, measured)
+        if window.whole_day:
+            facts["calibration"] = _calibration(subject, measured.rows)
     ratios = facts.get("hit_ratio", {})
     control = measured.control if measured is not None and measured.asked else None
     facts["gates"] = measures.gates(complete, ratios, control, context.config.gates)
@@ -137,6 +141,19 @@ def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
         "host_unserved": measured.unserved,
         "host_planned_misses": measured.lost,
     }
+
+
+def _calibration(subject: Subject, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the calibration of the layers whose every request is looked up."""
+    manifest = subject.lake.manifest("plan", {"plan_id": subject.context.plan_id})
+    spreads = manifest.meta.get("spread", {}) if manifest is not None else {}
+    found = {}
+    for layer in subject.looked_up:
+        if layer.name in spreads and layer.by_request and layer.target_kind == "redis":
+            ours = [r for r in measures.main_rows(rows) if r["layer"] == layer.name]
+            forecasts = calibration.scored(subject.of(layer), ours)
+            found[layer.name] = calibration.facts(forecasts, Spread(**spreads[layer.name]))
+    return found
 
 
 def _notes(

@@ -24,6 +24,7 @@ class Window:
         bypassed: Requests that went round the caches: neither hit nor miss.
         own: Rows of our own traffic and health checks, which are no demand.
         in_sample: Some of it lies on or before the plan's last day, so that the plan knew it.
+        whole_day: It is one day, whole, as far as the lake knows.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Window:
     bypassed: int
     own: int
     in_sample: bool
+    whole_day: bool
 
     @property
     def bypass_share(self) -> float:
@@ -49,7 +51,7 @@ def from_lake(lake: Lake, day: str, plan_day: str) -> Window:
         days = lake.days("requests")
         known = f"there are {days[0]} to {days[-1]}" if days else "there are none"
         raise InputDataError(f"no requests of {day} in the lake; {known}")
-    return _window(lake.read("requests", {"day": day}), day, day <= plan_day)
+    return _window(lake.read("requests", {"day": day}), day, day <= plan_day, whole_day=True)
 
 
 def from_rows(rows: pa.Table, config: Config, plan_day: str) -> Window:
@@ -64,10 +66,10 @@ def from_rows(rows: pa.Table, config: Config, plan_day: str) -> Window:
         config.local_day(edge.as_py()).isoformat() for edge in pc.min_max(rows["ts"]).values()
     )
     name = first if first == last else f"{first}..{last}"
-    return _window(rows, name, first <= plan_day)
+    return _window(rows, name, first <= plan_day, whole_day=False)
 
 
-def _window(rows: pa.Table, name: str, in_sample: bool) -> Window:
+def _window(rows: pa.Table, name: str, in_sample: bool, *, whole_day: bool) -> Window:
     own = pc.or_(_flag(rows, "warmup"), _flag(rows, "health"))
     demand = rows.filter(pc.invert(own))
     bypass = _flag(demand, "bypass")
@@ -80,6 +82,7 @@ def _window(rows: pa.Table, name: str, in_sample: bool) -> Window:
         bypassed=demand.num_rows - asked.num_rows,
         own=rows.num_rows - demand.num_rows,
         in_sample=in_sample,
+        whole_day=whole_day,
     )
 
 
