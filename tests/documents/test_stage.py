@@ -60,6 +60,7 @@ def test_chunks_of_two_tenants_are_kept_apart(tmp_path: Path, lake: Lake) -> Non
         "redacted": 1,
         "overlong": 0,
         "bad": {},
+        "listed": {},
     }
     assert (report.rows_in, report.rows_out, report.notes) == (3, 3, ())
 

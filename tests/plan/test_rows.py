@@ -74,6 +74,7 @@ def test_counts_by_layer_and_tenant() -> None:
         "bytes": {"responses": 206, "prefixes": 0},
         "tiers": {},
         "tenants": {"acme": 1, "other": 1},
+        "sources": {},
         "left_out": {"responses": {"below_budget": 3}, "prefixes": {"redacted": 1, "volatile": 2}},
     }
     assert counted(PLAN.empty(), LEFT_OUT.empty(), ["responses"])["items"] == {"responses": 0}

@@ -1,1 +1,1 @@
-"""Retrieval documents -> chunks: what a tenant's application retrieves from, cut as it cuts it."""
+"""The user's own files: documents an application retrieves from, and lists of what to warm."""

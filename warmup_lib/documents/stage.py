@@ -1,9 +1,9 @@
-"""The stage that reads the retrieval documents as they are now: documents -> chunks of a day."""
+"""The stage that reads the user's files as they are now: documents -> chunks, lists -> listed."""
 
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,53 +11,62 @@ from typing import Any
 import pyarrow as pa
 
 from warmup_lib.config import Config, key_secret
+from warmup_lib.documents.lists import lists, read_list
 from warmup_lib.documents.reading import Bad, Chunk, Reason, read_documents
 from warmup_lib.embed.encoder import MAX_CHARS
 from warmup_lib.ingest.redact import redact
 from warmup_lib.keys import Keys, check_tenant
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
-from warmup_lib.tables import CHUNKS
+from warmup_lib.tables import CHUNKS, LISTED
 
 
 def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
-    """Replace the `chunks` partition of `day`; where no documents are configured, drop it.
+    """Replace the `chunks` and `listed` partitions of `day`; without files for one, drop it.
 
     A document that can't be used is left out with its reason in a note, and so is a chunk; of two
     chunks of a tenant with one id the first one counts. A chunk's identity is that of its redacted
     text, which is what is embedded.
 
-    Memory: the chunks.
+    Memory: the chunks and the lists.
 
     Raises:
         ConfigError: A configured folder or file is not there, or the lake was filled under
             another secret.
-        InputDataError: A tenant is empty or a wildcard.
+        InputDataError: A tenant is empty or a wildcard, or a line of a list can't be used.
     """
     started = time.perf_counter()
-    configured = config.layers.retrieval.documents
-    if not configured:
-        lake.drop("chunks", {"day": day})
-        return StageReport("documents", 0, 0, time.perf_counter() - started, facts=_Read().facts())
-    keys = Keys(key_secret(config))
-    lake.pin({"secret id": keys.secret_id}, record=False)
-    read = _Read()
-    for done, documents in enumerate(configured):
-        progress("documents", done, len(configured))
-        tenant = check_tenant(documents.tenant)
-        for found in read_documents(documents.path):
-            read.take(tenant, found, keys)
-    progress("documents", len(configured), len(configured))
-    rows = pa.Table.from_pylist(list(read.rows.values()), schema=CHUNKS.schema)
-    lake.replace("chunks", {"day": day}, rows, {"config": config.digest()})
+    documents, named = config.layers.retrieval.documents, lists(config)
+    read, listed = _Read(), list[dict[str, Any]]()
+    if documents or named:
+        keys = Keys(key_secret(config))
+        lake.pin({"secret id": keys.secret_id}, record=False)
+        for done, one in enumerate(documents):
+            progress("documents", done, len(documents))
+            tenant = check_tenant(one.tenant)
+            for found in read_documents(one.path):
+                read.take(tenant, found, keys)
+        progress("documents", len(documents), len(documents))
+        listed = [row for one in named for row in read_list(one, config, keys)]
+    chunks = pa.Table.from_pylist(list(read.rows.values()), schema=CHUNKS.schema)
+    _replace(lake, "chunks", day, chunks if documents else None, config)
+    requests = pa.Table.from_pylist(listed, schema=LISTED.schema)
+    _replace(lake, "listed", day, requests if named else None, config)
     return StageReport(
         "documents",
-        rows_in=len(read.rows) + sum(map(len, read.bad.values())),
-        rows_out=rows.num_rows,
+        rows_in=len(read.rows) + sum(map(len, read.bad.values())) + len(listed),
+        rows_out=chunks.num_rows + len(listed),
         seconds=time.perf_counter() - started,
         notes=read.notes(),
-        facts=read.facts(),
+        facts=read.facts() | {"listed": dict(Counter(row["source"] for row in listed))},
     )
+
+
+def _replace(lake: Lake, table: str, day: str, rows: pa.Table | None, config: Config) -> None:
+    if rows is None:
+        lake.drop(table, {"day": day})
+    else:
+        lake.replace(table, {"day": day}, rows, {"config": config.digest()})
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The stage that gives every distinct text of a day its vector: prompts, chunks -> vectors."""
+"""The stage that gives the texts of a day their vectors: prompts, lists, chunks -> vectors."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ _PART = 65_536
 _TEXTS = """
 texts AS (
     SELECT text_digest, text, false AS chunk FROM prompts WHERE day = CAST($day AS DATE)
+    UNION ALL
+    SELECT text_digest, text, false AS chunk FROM listed
+    WHERE day = CAST($day AS DATE) AND text_digest IS NOT NULL
     UNION ALL
     SELECT text_digest, text, true AS chunk FROM chunks WHERE day = CAST($day AS DATE)
 )"""

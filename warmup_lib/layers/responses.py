@@ -69,7 +69,11 @@ class Responses(Layer):
     def refused(self, demand: Demand, config: Config) -> pa.Table:
         """Return the identities that may not be warmed, or that have no answer (`no_answer`)."""
         why = _reasons(demand, config)
-        kept = pc.not_equal(why, "")
+        # What is neither asked nor listed here was never meant to have an answer.
+        kept = pc.and_(
+            pc.not_equal(why, ""),
+            pc.or_(pc.greater(demand.prompts["requests"], 0), _listed(demand.prompts)),
+        )
         refused = demand.prompts.filter(kept)
         return refused_rows(self.name, refused, "response_digest", why.filter(kept))
 
@@ -255,9 +259,9 @@ def _lookup_key(lookup: Lookup, context: Context) -> str:
 def _reasons(demand: Demand, config: Config) -> Any:
     """Return why each row may not be warmed; empty: it may.
 
-    A row without an answer is kept where it is one of the hottest that a host may still generate:
-    those without messages before, for only these are whole in the plan, and whose adapter a host
-    serves.
+    A row without an answer is kept where it is one of the hottest that a host may still generate,
+    or a list of the user's names it: those without messages before, for only these are whole in
+    the plan, and whose adapter a host serves.
     """
     prompts = demand.prompts
     why = pc.fill_null(prompts["unwarmable"], "")
@@ -265,7 +269,8 @@ def _reasons(demand: Demand, config: Config) -> Any:
     limit = config.layers.responses.generate if _has_host(config) else 0
     away = unserved(prompts["adapter"], config, planned_adapters(demand, config))
     closed = pc.or_(pc.fill_null(prompts["history"], False), away)
-    askable = pc.indices_nonzero(pc.and_(mute, pc.invert(closed)))
+    able = pc.and_(mute, pc.invert(closed))
+    askable = pc.indices_nonzero(pc.and_(able, pc.greater(prompts["requests"], 0)))
     order = pa.table(
         {
             "row": askable,
@@ -275,8 +280,16 @@ def _reasons(demand: Demand, config: Config) -> Any:
     ).sort_by([("heat", "descending"), ("digest", "ascending")])
     generated = order["row"].slice(0, limit)
     rows = pa.array(range(prompts.num_rows), pa.uint64())
-    refused = pc.and_(mute, pc.invert(pc.is_in(rows, value_set=generated.combine_chunks())))
+    wanted = pc.is_in(rows, value_set=generated.combine_chunks())
+    if _has_host(config):
+        wanted = pc.or_(wanted, pc.and_(able, _listed(prompts)))
+    refused = pc.and_(mute, pc.invert(wanted))
     return pc.if_else(refused, "no_answer", why)
+
+
+def _listed(prompts: pa.Table) -> Any:
+    """Return which prompts a list of the user's names."""
+    return prompts["listed"] if "listed" in prompts.column_names else pa.scalar(False)
 
 
 def _has_host(config: Config) -> bool:

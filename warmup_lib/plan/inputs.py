@@ -42,7 +42,7 @@ def input_digests(lake: Lake, days: Iterable[str], day: str, encoder: str) -> di
     before, and a vector never changes.
     """
     partitions = [(t, {"day": d}) for d in days for t in ("prompts", "heads", "requests")]
-    partitions += [(t, {"day": day}) for t in ("heat", "chunks")]
+    partitions += [(t, {"day": day}) for t in ("heat", "chunks", "listed")]
     chunks = lake.manifest("chunks", {"day": day})
     if chunks is not None and chunks.rows:
         partitions += [(t, {"day": day}) for t in ("clusters", "members")]
@@ -58,13 +58,13 @@ def input_digests(lake: Lake, days: Iterable[str], day: str, encoder: str) -> di
     }
 
 
-def same_documents(inputs: Mapping[str, str], others: Mapping[str, str]) -> bool:
-    """Say whether two plans were made from the same retrieval documents."""
+def same_files(inputs: Mapping[str, str], others: Mapping[str, str]) -> bool:
+    """Say whether two plans were made from the same documents and lists of the user's."""
 
-    def chunks(digests: Mapping[str, str]) -> list[str]:
-        return [digest for name, digest in digests.items() if name.startswith("chunks/")]
+    def files(digests: Mapping[str, str]) -> list[str]:
+        return [d for name, d in digests.items() if name.startswith(("chunks/", "listed/"))]
 
-    return chunks(inputs) == chunks(others)
+    return files(inputs) == files(others)
 
 
 def plan_id(made_from: Mapping[str, Any]) -> str:

@@ -1,12 +1,14 @@
 """What one layer offers to a plan: its candidates, and how the best of them are chosen.
 
 A layer whose entries serve by identity is chosen from by heat; one whose entries also serve
-similar prompts, by coverage.
+similar prompts, by coverage. That is how the log's own demand chooses; what other sources name has
+been chosen by them, and comes beside it.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,8 @@ from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, ints, lay_out
 from warmup_lib.plan.selection import Choice, most_asked, most_covering, served_points
+from warmup_lib.plan.sources.proposed import Proposals, Proposed
+from warmup_lib.plan.sources.united import all_covering, all_of, united
 from warmup_lib.stage import Progress
 from warmup_lib.tables import MICRO
 
@@ -29,6 +33,7 @@ _USES = {
     ("retrieval", "L3"): "are of its cluster",
 }
 """What requests have to do with an item, by layer and tier, where they do not hold it."""
+_UNASKED = "no request for it is expected"
 
 
 class Offer(Protocol):
@@ -50,10 +55,15 @@ class Offer(Protocol):
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
 
+    @property
+    def proposed(self) -> Proposed:
+        """Who proposes the candidates."""
+
 
 def open_offers(
     layer: Layer,
     demand: Demand,
+    proposals: Proposals,
     config: Config,
     vectors: Matrix,
     known: pa.Table,
@@ -64,6 +74,7 @@ def open_offers(
     Args:
         layer: The layer.
         demand: What is asked for.
+        proposals: What the sources propose of it.
         config: The settings.
         vectors: Vectors under the demand's encoder.
         known: The items of an older plan that `caught` and `beyond` will ask about.
@@ -73,11 +84,14 @@ def open_offers(
     threshold = config.encoder.threshold
     offers: dict[str | None, Offer] = {}
     for tier, limit in layer.limits(config).items():
-        ours, held = of_tier(candidates, tier), of_tier(known, tier)
+        ours, proposed = proposals.of(layer.name, tier, of_tier(candidates, tier))
+        held = of_tier(known, tier)
         offers[tier] = (
-            ByHeat(ours, limit)
+            ByHeat(ours, limit, proposed)
             if layer.match == "exact" or tier is not None
-            else ByCoverage(demand.prompts, ours, held, vectors, threshold, limit, progress)
+            else ByCoverage(
+                demand.prompts, ours, held, vectors, threshold, limit, progress, proposed
+            )
         )
     return offers
 
@@ -92,8 +106,9 @@ def of_tier(items: pa.Table, tier: str | None) -> pa.Table:
 class ByHeat:
     """Entries that serve by identity only: what is asked for most is warmed."""
 
-    def __init__(self, candidates: pa.Table, limit: int) -> None:
+    def __init__(self, candidates: pa.Table, limit: int, proposed: Proposed | None = None) -> None:
         self.candidates = candidates
+        self.proposed = proposed or Proposed.by_demand(candidates.num_rows)
         self._limit = limit
         self._heat = ints(candidates["heat_micro"])
         self._tokens = _head_tokens(candidates)
@@ -108,7 +123,10 @@ class ByHeat:
 
     def best(self) -> Choice:
         """Choose as if nothing were warm."""
-        return self._choose(np.zeros(len(self._heat), np.bool_), None)
+        own = self._choose(np.zeros(len(self._heat), np.bool_), None)
+        named = self.proposed.named.copy()
+        named[own.rows] = False
+        return self._with(own, all_of(self._heat, self._rank, named))
 
     def caught(self, items: pa.Table) -> int:
         """Return the expected hits of items of an older plan, in millionths a day."""
@@ -116,19 +134,31 @@ class ByHeat:
 
     def beyond(self, items: pa.Table, total: int) -> Choice:
         """Choose what has to be added to warm items until all catch `total` together."""
-        return self._choose(self._held(items), total - self.caught(items))
+        held = self._held(items)
+        named = all_of(self._heat, self._rank, self.proposed.named & ~held)
+        held[named.rows] = True
+        return self._with(self._choose(held, total - self.caught(items) - named.total), named)
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
-        asked = f"{_a_day(choice.expected[position])} expected requests a day"
         row = choice.rows[position]
+        if not choice.expected[position]:
+            return _UNASKED
+        asked = f"{_a_day(choice.expected[position])} expected requests a day"
         if use := _USES.get(self._kinds[row]):
             return f"{asked} {use}"
         tokens = int(self._tokens[row])
         return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} need it"
 
     def _choose(self, held: Mask, enough: int | None) -> Choice:
-        return most_asked(self._heat, self._rank, held, self._limit, enough)
+        limit = _quota(self._limit, self.proposed)
+        return most_asked(self._heat, self._rank, held | ~self.proposed.logged, limit, enough)
+
+    def _with(self, own: Choice, named: Choice) -> Choice:
+        if not len(named.rows):
+            return own
+        both = united(own, named, self.proposed, self._limit)
+        return replace(both, covered=both.rows)
 
     def _held(self, items: pa.Table) -> Mask:
         known = items["item_id"].combine_chunks()
@@ -147,8 +177,10 @@ class ByCoverage:
         threshold: float,
         limit: int,
         progress: Progress,
+        proposed: Proposed | None = None,
     ) -> None:
         self.candidates = candidates
+        self.proposed = proposed or Proposed.by_demand(candidates.num_rows)
         self._points = lay_out(prompts, candidates, known)
         self._vectors = vectors
         self._threshold = threshold
@@ -157,34 +189,81 @@ class ByCoverage:
 
     def best(self) -> Choice:
         """Choose as if nothing were warm."""
-        return self._choose()
+        nothing = np.zeros(len(self._points.heat), np.bool_)
+        own = self._choose(nothing, nothing)
+        if not self.proposed.named.any():
+            return own
+        held = self._rows_of(own)
+        named, _ = self._name(held, self._served_by(held))
+        return self._with(own, named, nothing)
 
     def caught(self, items: pa.Table) -> int:
         """Return the expected hits of items of an older plan, in millionths a day."""
-        return int(self._points.heat[self._served(items)].sum())
+        return int(self._points.heat[self._served_by(self._points.holding(items))].sum())
 
     def beyond(self, items: pa.Table, total: int) -> Choice:
         """Choose what has to be added to warm items until all catch `total` together."""
-        served = self._served(items)
+        warm = self._points.holding(items)
+        held, named = warm, None
+        served = self._served_by(warm)
+        if self.proposed.named.any():
+            named, served = self._name(warm, served)
+            held = warm | self._rows_of(named)
         enough = total - int(self._points.heat[served].sum())
-        return self._choose(held=self._points.holding(items), served=served, enough=enough)
+        own = self._choose(held, served, enough)
+        return own if named is None else self._with(own, named, warm)
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
+        if not choice.expected[position]:
+            return _UNASKED
         phrasings = int(choice.texts[position])
         return (
             f"covers {_a_day(choice.expected[position])} expected requests a day of "
             f"{phrasings:,} phrasing{'s' if phrasings > 1 else ''}"
         )
 
-    def _choose(self, **more: Any) -> Choice:
+    def _choose(self, held: Mask, served: Mask, enough: int | None = None) -> Choice:
         return most_covering(
-            self._points, self._vectors, self._threshold, self._limit, self._progress, **more
+            self._points,
+            self._vectors,
+            self._threshold,
+            _quota(self._limit, self.proposed),
+            self._progress,
+            held=held | ~self._among(self.proposed.logged),
+            served=served,
+            enough=enough,
         )
 
-    def _served(self, items: pa.Table) -> Mask:
-        held = self._points.holding(items)
+    def _name(self, held: Mask, served: Mask) -> tuple[Choice, Mask]:
+        """Return what other sources name and is not held, and what is served with it."""
+        rows = self._among(self.proposed.named) & ~held
+        return all_covering(self._points, self._vectors, self._threshold, rows, served)
+
+    def _with(self, own: Choice, named: Choice, warm: Mask) -> Choice:
+        both = united(own, named, self.proposed, self._limit)
+        if len(both.rows) == len(own.rows) + len(named.rows):
+            return both
+        covered = self._points.candidate[self._served_by(warm | self._rows_of(both))]
+        return replace(both, covered=covered[covered >= 0])
+
+    def _among(self, candidates: Mask) -> Mask:
+        """Return which points are some candidates."""
+        return np.append(candidates, False)[self._points.candidate]
+
+    def _rows_of(self, choice: Choice) -> Mask:
+        """Return which points are chosen."""
+        chosen = np.zeros(self.candidates.num_rows, np.bool_)
+        chosen[choice.rows] = True
+        return self._among(chosen)
+
+    def _served_by(self, held: Mask) -> Mask:
         return served_points(self._points, self._vectors, self._threshold, held)
+
+
+def _quota(limit: int, proposed: Proposed) -> int:
+    """Return how many the log's own demand may choose."""
+    return limit if proposed.quota is None else min(limit, proposed.quota)
 
 
 def _head_tokens(candidates: pa.Table) -> Ints:

@@ -54,7 +54,7 @@ class Points:
 
     def holding(self, items: pa.Table) -> Mask:
         """Return which rows are those of some items, rows of the `plan` table."""
-        return _place(self.key, _joined(items["tenant"], items["key_digest"])) >= 0
+        return place_of(self.key, joined(items["tenant"], items["key_digest"])) >= 0
 
     def totals(self, heat: Ints) -> Ints:
         """Return the sum over each group of one value a row."""
@@ -126,14 +126,14 @@ def lay_out(prompts: pa.Table, candidates: pa.Table, warm: pa.Table) -> Points:
         [("digest", "ascending"), ("tenant", "ascending")],
     )
     rank[ints(by_digest)] = np.arange(len(rank))
-    group = _numbers(_joined(tenant, context, _signatures(text)))
+    group = _numbers(joined(tenant, context, _signatures(text)))
     order = np.lexsort((rank, group))
     starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    key = _joined(tenant, digest)
+    key = joined(tenant, digest)
     return Points(
         rank=rank[order],
         heat=heat[order],
-        candidate=_place(key, _joined(candidates["tenant"], candidates["key_digest"]))[order],
+        candidate=place_of(key, joined(candidates["tenant"], candidates["key_digest"]))[order],
         family=_families(text_digest, near_of)[order],
         key=key.take(pa.array(order)),
         text=text_digest.take(pa.array(order)),
@@ -146,23 +146,25 @@ def ints(column: Any) -> Ints:
     return np.asarray(column.to_numpy(), dtype=np.int64)
 
 
-def _unasked(warm: pa.Table, prompts: pa.Table) -> pa.Table:
-    asked = _joined(prompts["tenant"], prompts["response_digest"])
-    return warm.filter(pa.array(_place(_joined(warm["tenant"], warm["key_digest"]), asked) < 0))
-
-
-def _chunks(table: pa.Table, name: str) -> list[pa.Array]:
-    return list(table[name].chunks)
-
-
-def _joined(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
+def joined(*columns: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return columns of text as one, so that rows agree in it where they agree in all."""
     filled = [pc.fill_null(column, "") for column in columns]
     return pc.binary_join_element_wise(*filled, "\0")
 
 
-def _place(values: pa.ChunkedArray, among: pa.ChunkedArray) -> Ints:
+def place_of(values: pa.ChunkedArray, among: pa.ChunkedArray) -> Ints:
+    """Return for each value the first row of another column that holds it, -1: none does."""
     found = pc.index_in(values, value_set=among.combine_chunks())
     return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+
+
+def _unasked(warm: pa.Table, prompts: pa.Table) -> pa.Table:
+    asked = joined(prompts["tenant"], prompts["response_digest"])
+    return warm.filter(pa.array(place_of(joined(warm["tenant"], warm["key_digest"]), asked) < 0))
+
+
+def _chunks(table: pa.Table, name: str) -> list[pa.Array]:
+    return list(table[name].chunks)
 
 
 def _numbers(values: pa.ChunkedArray) -> Ints:

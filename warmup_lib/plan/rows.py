@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,8 @@ import pyarrow.compute as pc
 
 from warmup_lib.plan.offer import Offer, of_tier
 from warmup_lib.plan.selection import Choice
-from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, STR, reason_word
+from warmup_lib.plan.sources.registry import SOURCES
+from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, STR, STRS, reason_word
 
 
 def item_rows(offer: Offer, choice: Choice, after: int = 0) -> pa.Table:
@@ -28,10 +30,19 @@ def item_rows(offer: Offer, choice: Choice, after: int = 0) -> pa.Table:
         "rank": pa.array(range(after + 1, after + count + 1), INT),
         "expected_micro": pa.array(choice.expected, INT),
         "reason": pa.array([offer.reason(choice, n) for n in range(count)], STR),
+        "sources": pa.array(_sources(offer, choice), STRS),
     }
     for name, values in filled.items():
         rows = rows.set_column(rows.column_names.index(name), name, values)
     return rows.cast(PLAN.schema)
+
+
+def _sources(offer: Offer, choice: Choice) -> list[list[str] | None]:
+    by_log = np.ones(len(choice.rows), np.bool_) if choice.by_log is None else choice.by_log
+    return [
+        offer.proposed.sources(int(row), bool(logged))
+        for row, logged in zip(choice.rows, by_log, strict=True)
+    ]
 
 
 def left_out_rows(offer: Offer, choice: Choice, warm: pa.Table) -> pa.Table:
@@ -69,8 +80,17 @@ def counted(items: pa.Table, left_out: pa.Table, layers: list[str]) -> dict[str,
         "bytes": _by(items, "layer", "bytes", layers),
         "tiers": _tiers(items),
         "tenants": _by(items, "tenant", None, []),
+        "sources": _sources_of(items),
         "left_out": _reasons(left_out, layers),
     }
+
+
+def _sources_of(items: pa.Table) -> dict[str, dict[str, int]]:
+    """Return the items that each source proposes, and `only` it does, over all layers."""
+    sources = [named for named in items["sources"].to_pylist() if named]
+    alone = Counter(named[0] for named in sources if len(named) == 1)
+    whole = Counter(name for named in sources for name in named)
+    return {name: {"items": whole[name], "only": alone[name]} for name in SOURCES if whole[name]}
 
 
 def _tiers(items: pa.Table) -> dict[str, dict[str, Any]]:

@@ -29,12 +29,14 @@ class Choice:
         expected: Expected hits each one adds, in millionths a day.
         texts: Prompts each one adds, itself included.
         covered: Rows of the candidates that a chosen or a warm item serves, themselves included.
+        by_log: Which of `rows` the log's own demand chose; None: all of them.
     """
 
     rows: Ints
     expected: Ints
     texts: Ints
     covered: Ints
+    by_log: Mask | None = None
 
     @property
     def total(self) -> int:

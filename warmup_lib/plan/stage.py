@@ -22,10 +22,12 @@ from warmup_lib.layers.registry import LAYERS, enabled
 from warmup_lib.plan.current import current_plan, next_sequence, plan_meta, standing
 from warmup_lib.plan.demand import history_days, read_demand
 from warmup_lib.plan.drift import drift
-from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_documents
+from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_files
 from warmup_lib.plan.offer import Offer, of_tier, open_offers
 from warmup_lib.plan.rows import counted, item_rows, left_out_rows
 from warmup_lib.plan.selection import Choice
+from warmup_lib.plan.sources.proposed import Proposals
+from warmup_lib.plan.sources.proposing import propose
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import LEFT_OUT, MICRO
 
@@ -88,10 +90,11 @@ def run(
     demand = read_demand(
         lake, day, config, encoder, dimension, since=since, tenants=tenants, models=models
     )
+    demand, proposals = propose(lake, demand, config, days[0], tenants=tenants, models=models)
     # Neighbours are searched by one thread a core: more BLAS threads would wait on each other.
     with threadpool_limits(1, user_api="blas"):
         known = _standing(lake, base, day, encoder, renewed=True)
-        parts = _weigh(lake, config, ask, demand, known, progress)
+        parts = _weigh(lake, config, ask, demand, proposals, known, progress)
         facts = _drift_facts(config, base, parts)
         if not force and _still_serves(lake, config, base, facts, made_from["inputs"]):
             made = _wait(lake, base, parts, facts)
@@ -204,14 +207,20 @@ def _standing(lake: Lake, plan: str | None, day: str, encoder: str, *, renewed: 
 
 
 def _weigh(
-    lake: Lake, config: Config, ask: _Ask, demand: Demand, known: pa.Table, progress: Progress
+    lake: Lake,
+    config: Config,
+    ask: _Ask,
+    demand: Demand,
+    proposals: Proposals,
+    known: pa.Table,
+    progress: Progress,
 ) -> list[_Part]:
     vectors = LakeVectors(lake, demand.encoder)
     parts = []
     for layer in ask.layers:
         held = known.filter(pc.equal(known["layer"], layer.name))
         refused = layer.refused(demand, config)
-        offers = open_offers(layer, demand, config, vectors, held, progress)
+        offers = open_offers(layer, demand, proposals, config, vectors, held, progress)
         for tier, offer in offers.items():
             caught = offer.caught(of_tier(held, tier))
             parts.append(_Part(layer.name, tier, offer, offer.best(), caught, refused))
@@ -234,13 +243,13 @@ def _drift_facts(config: Config, base: str | None, parts: list[_Part]) -> dict[s
 def _still_serves(
     lake: Lake, config: Config, base: str | None, facts: dict[str, Any], inputs: dict[str, str]
 ) -> bool:
-    """Say whether the current plan may go on: same settings and documents, demand hardly moved."""
+    """Say whether the current plan may go on: same settings and files, demand hardly moved."""
     if base is None:
         return False
     meta = plan_meta(lake, base)
     return (
         meta["config"] == config.digest()
-        and same_documents(meta["inputs"], inputs)
+        and same_files(meta["inputs"], inputs)
         and facts["drift"] < config.plan.drift_threshold
     )
 

@@ -1,0 +1,1 @@
+"""Who proposes what to warm: one module a source, each choosing by itself, and their union."""
