@@ -1,0 +1,45 @@
+"""Random problems: trees of heads, some under adapters, under budgets, floors and caps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from warmup_lib.plan.problem import NO_CAP, Groups, Problem
+
+
+def instance(seed: int, count: int, *, tenants: int = 6) -> Problem:
+    """Return a problem of `count` rows.
+
+    A twentieth of the rows, 20 at most, are adapters, which take one slot each; a fifth are stems,
+    blocks that several heads begin with and that are worth nothing by themselves. Values are
+    heavy-tailed. The budgets hold 5 to 40 % of everything; every tenant has a floor, half a cap.
+    """
+    draw = np.random.default_rng(seed)
+    row = np.arange(count)
+    adapter = row < min(20, count // 20)
+    below = (draw.random(count) < 0.6) & ~adapter & (row > 0)
+    needs = np.where(below, row - 1 - (draw.random(count) * np.minimum(row, 200)).astype(int), -1)
+    tenant = draw.integers(0, tenants, count)
+    stem = (draw.random(count) < 0.2) & ~adapter
+    value = np.where(stem, 0, draw.pareto(1.2, count) * 1e6).astype(np.int64)
+    cost = np.stack(
+        [
+            np.where(adapter, 0, draw.integers(100, 5000, count)),
+            np.where(adapter | (draw.random(count) < 0.5), 0, draw.integers(1, 400, count)),
+            draw.integers(1, 50, count),
+            adapter.astype(np.int64),
+        ]
+    )
+    limit = (cost.sum(axis=1) * draw.uniform(0.05, 0.4, 4)).astype(np.int64)
+    limit[3] = adapter.sum() // 3
+    made = Problem(value, cost, limit, needs)
+    for rows in made.depths:
+        tenant[rows] = tenant[needs[rows]]
+    of = np.where(stem, -1, tenant)
+    sizes = np.bincount(of[of >= 0], minlength=tenants)
+    least = (sizes * draw.uniform(0, 0.04, tenants)).astype(np.int64)
+    most = (sizes * draw.uniform(0.1, 0.5, tenants)).astype(np.int64)
+    capped = np.maximum(least, np.where(draw.random(tenants) < 0.5, most, NO_CAP))
+    return replace(made, groups=(Groups(of, least, capped),))
