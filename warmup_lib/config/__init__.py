@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import yaml
 from pydantic import Field, ValidationError, field_validator
 
+from warmup_lib.config.budgets import BudgetsConfig, SloConfig, TenantConfig
 from warmup_lib.config.kinds import Duration, Positive, Section, Share
 from warmup_lib.config.layers import (
     AdaptersConfig,
@@ -38,6 +39,7 @@ from warmup_lib.errors import ConfigError
 __all__ = [
     "AdaptersConfig",
     "ApplyConfig",
+    "BudgetsConfig",
     "ClusterConfig",
     "Config",
     "DocumentsConfig",
@@ -55,7 +57,9 @@ __all__ = [
     "ResponsesConfig",
     "RetrievalConfig",
     "ScheduleConfig",
+    "SloConfig",
     "SourcesConfig",
+    "TenantConfig",
     "VerifyConfig",
     "WeightsConfig",
     "key_secret",
@@ -87,13 +91,32 @@ class ForecastConfig(Section):
 
 
 class PlanConfig(Section):
-    """Who proposes what to warm, and when a new plan is worth making."""
+    """Who proposes what to warm, what it may take, and when a new plan is worth making."""
 
     drift_threshold: Share = Field(
         0.05,
         description="a new plan is made once the current one would catch this share less demand",
     )
     sources: SourcesConfig = SourcesConfig()
+    budgets: BudgetsConfig = BudgetsConfig()
+    tenants: dict[str, TenantConfig] = Field(
+        default_factory=dict, description="tenant -> what it gets; others: what is left"
+    )
+    cluster_cap: Share = Field(
+        1.0, gt=0, description="share of a layer's items that one cluster of prompts may take"
+    )
+    early_window: Duration | None = Field(
+        timedelta(hours=1),
+        description="time after warming that must not begin cold: what traffic keeps warm by "
+        "itself is planned too where it is asked for in it; none: it never is",
+    )
+
+    @field_validator("tenants")
+    @classmethod
+    def _floors_fit(cls, value: dict[str, TenantConfig]) -> dict[str, TenantConfig]:
+        if sum(tenant.floor for tenant in value.values()) > 1:
+            raise ValueError("the floors of all tenants add up to more than 1")
+        return value
 
 
 class ClusterConfig(Section):
@@ -179,6 +202,7 @@ class Config(Section):
     secret_env: str = Field("WARMUP_SECRET", description="environment variable of the key secret")
     encoder: EncoderConfig = EncoderConfig()
     layers: LayersConfig = LayersConfig()
+    slo: SloConfig = SloConfig()
     forecast: ForecastConfig = ForecastConfig()
     cluster: ClusterConfig = ClusterConfig()
     plan: PlanConfig = PlanConfig()

@@ -1,0 +1,47 @@
+"""Settings of what a plan may spend, on whom, and which latency is aimed at."""
+
+from __future__ import annotations
+
+from pydantic import ByteSize, Field, model_validator
+
+from warmup_lib.config.kinds import Duration, Positive, Section, Share
+
+
+class SloConfig(Section):
+    """The latency that is aimed at; where it is not kept, warming is worth more."""
+
+    first_token: Duration | None = Field(None, description="time to first token")
+    answer: Duration | None = Field(None, description="time to the end of an answer")
+
+
+class BudgetsConfig(Section):
+    """What all layers share, besides the most items of each; none: no limit."""
+
+    redis_bytes: ByteSize | None = Field(
+        None, gt=0, description="memory of a plan on each Redis, such as 512MB or 2GiB"
+    )
+    kv_tokens: dict[str, Positive] = Field(
+        default_factory=dict,
+        description="model host -> tokens of heads that a plan may keep in its KV cache",
+    )
+    seconds: Duration | None = Field(
+        None, description="longest that warming one target may take, by what it took before"
+    )
+
+    @property
+    def shared(self) -> bool:
+        """Whether any of them is set."""
+        return self.redis_bytes is not None or bool(self.kv_tokens) or self.seconds is not None
+
+
+class TenantConfig(Section):
+    """What one tenant gets of the items of each layer."""
+
+    floor: Share = Field(0.0, description="share that it gets, if it asks for so many items")
+    cap: Share = Field(1.0, description="share that it gets at most")
+
+    @model_validator(mode="after")
+    def _floor_below_cap(self) -> TenantConfig:
+        if self.floor > self.cap:
+            raise ValueError("its floor is above its cap")
+        return self
