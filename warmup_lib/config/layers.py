@@ -14,7 +14,7 @@ class LayerConfig(Section):
     """One layer's switch, size and lifetime."""
 
     enabled: bool = True
-    items: Positive = Field(1000, description="most items a plan may hold in this layer")
+    items: Positive = Field(2000, description="most items a plan may hold in this layer")
     ttl: Duration = Field(timedelta(hours=48), description="lifetime on the target")
 
 
