@@ -126,3 +126,8 @@ def embed(
     )
     meta = {"dimension": 4, "encoder_name": name}
     lake.replace("vectors", {"encoder": encoder, "day": day}, rows, meta)
+
+
+def text_of_blocks(letters: str) -> bytes:
+    """Return a text with one whole estimated cache block a letter."""
+    return b"".join(letter.encode() * 64 for letter in letters)

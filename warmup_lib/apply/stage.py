@@ -21,6 +21,7 @@ from warmup_lib.errors import ConfigError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, PlanItem
+from warmup_lib.layers.spent import record
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.host import ModelHost
@@ -120,6 +121,8 @@ async def warm(
     manifest = await journal.compact()
     lake.annotate("receipts", {"plan_id": context.plan_id}, {EVICTED_KEYS: dict(room.evicted)})
     done = _checked(ended)
+    costs = report.costs(done, [layer.name for layer in layers])
+    record(lake, context.plan_id, costs)
     homeless = sorted({i.layer for i in items} - {la.name for s in shares.values() for la, _ in s})
     down = {d.target for d in done if d.unavailable}
     all_costs = [cost for d in done for cost in d.costs.values()]
@@ -132,7 +135,7 @@ async def warm(
         "bytes": sum(cost.written for cost in all_costs),
         "warmed": sum(cost.items for cost in all_costs),
         "kept": sum(d.kept for d in done),
-        "layers": report.costs(done, [layer.name for layer in layers]),
+        "layers": costs,
         "readiness": readiness.facts(),
         "abilities": report.abilities(done),
         "interference": {name: guard.facts() for name, guard in guards.items()},

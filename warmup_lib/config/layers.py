@@ -28,6 +28,11 @@ class ResponsesConfig(LayerConfig):
         "those of the lists in plan.sources come beside them",
     )
     max_tokens: Positive = Field(96, description="longest generated answer, in tokens")
+    gateway_writes: bool = Field(
+        False,
+        description="the gateway stores answers there too: those that traffic keeps warm are left "
+        "to it, see plan.early_window",
+    )
 
 
 class PrefixesConfig(LayerConfig):

@@ -24,6 +24,7 @@ from warmup_lib.layers.base import (
 )
 from warmup_lib.layers.blocks import Chain, fit, in_order
 from warmup_lib.layers.heads import HeadHost
+from warmup_lib.layers.natural import KEPT_WARM, kept_warm
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
 from warmup_lib.layers.serving import UNSERVED, planned_adapters, unserved
 from warmup_lib.targets.base import Target
@@ -222,7 +223,9 @@ def _reasons(demand: Demand, config: Config) -> Any:
     heads, loaded = demand.heads, planned_adapters(demand, config)
     eighths = pc.add(_eighths(heads["system_prompt"]), _eighths(heads["tools"]))
     short = pc.less(eighths, 8 * config.layers.prefixes.min_tokens)
-    rest = pc.if_else(short, pa.scalar("short_head"), pa.scalar(""))
+    kept = kept_warm(heads["heat_micro"], config.layers.prefixes.ttl, config)
+    rest = pc.if_else(kept, pa.scalar(KEPT_WARM), pa.scalar(""))
+    rest = pc.if_else(short, pa.scalar("short_head"), rest)
     away = pc.if_else(unserved(heads["adapter"], config, loaded), pa.scalar(UNSERVED), rest)
     return pc.coalesce(heads["unwarmable"], away)
 

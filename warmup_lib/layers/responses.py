@@ -29,6 +29,7 @@ from warmup_lib.layers.base import (
     Vector,
 )
 from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
+from warmup_lib.layers.natural import KEPT_WARM, kept_warm
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
 from warmup_lib.layers.serving import planned_adapters, unserved
 from warmup_lib.layers.sizes import response_bytes
@@ -265,6 +266,9 @@ def _reasons(demand: Demand, config: Config) -> Any:
     """
     prompts = demand.prompts
     why = pc.fill_null(prompts["unwarmable"], "")
+    if config.layers.responses.gateway_writes:
+        kept = kept_warm(prompts["heat_micro"], config.layers.responses.ttl, config)
+        why = pc.if_else(pc.and_(pc.equal(why, ""), kept), KEPT_WARM, why)
     mute = pc.and_(pc.equal(why, ""), pc.equal(pc.fill_null(prompts["response"], ""), ""))
     limit = config.layers.responses.generate if _has_host(config) else 0
     away = unserved(prompts["adapter"], config, planned_adapters(demand, config))

@@ -22,6 +22,9 @@ from warmup_lib.plan.neighbours import Floats, Ints, Neighbours
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
+COST = 1000
+"""What the cheapest row costs."""
+
 _NEVER = -(2**62)
 
 
@@ -34,12 +37,14 @@ class Group:
         heat: (n,) expected requests in millionths, not negative.
         choosable: (n,) may be warmed; the others are demand that a neighbour may serve.
         family: (n,) near duplicates share a number: one is never chosen beside one it serves.
+        cost: (n,) what it takes of the budgets, `COST` or more; None: all take the same.
     """
 
     vectors: Floats
     heat: Ints
     choosable: Mask
     family: Ints
+    cost: Ints | None = None
 
 
 @dataclass(frozen=True)
@@ -65,12 +70,12 @@ def greedy(
     accept: Callable[[int, int], bool],
     covered: Mask | None = None,
 ) -> Picks:
-    """Choose rows by the uncovered heat they cover, largest first, earliest row on ties.
+    """Choose rows by the uncovered heat they cover for their cost, earliest row on ties.
 
     Args:
         group: The texts.
         threshold: Cosine from which one text serves another.
-        accept: Asked with (row, gain) before each choice; False ends the choosing.
+        accept: Asked with (row, gain for its cost) before each choice; False ends the choosing.
         covered: Rows that something serves already; nobody gains by them.
     """
     done = np.zeros(len(group.heat), dtype=np.bool_) if covered is None else covered.copy()
@@ -83,10 +88,11 @@ def greedy(
     gains: list[int] = []
     texts: list[int] = []
     while len(gain):
-        row = int(np.argmax(gain))
-        best = int(gain[row])
-        if best <= 0 or not accept(row, best):
+        worth = for_cost(gain, group.cost)
+        row = int(np.argmax(worth))
+        if worth[row] <= 0 or not accept(row, int(worth[row])):
             break
+        best = int(gain[row])
         served = np.concatenate([found for _, found in near.of(np.array([row]))])
         new = served[~done[served]]
         done[new] = True
@@ -104,6 +110,11 @@ def greedy(
         gain[row] = _NEVER
         gain[served[group.family[served] == group.family[row]]] = _NEVER
     return Picks(_ints(rows), _ints(gains), _ints(texts), covered_by)
+
+
+def for_cost(gain: Ints, cost: Ints | None) -> Ints:
+    """Return gains for what they cost; those below 0 are worth nothing then."""
+    return gain if cost is None else np.maximum(gain, 0) * COST // cost
 
 
 def served_by(vectors: Floats, chosen: Ints, threshold: float) -> Mask:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warmup_lib.plan.coverage import Group, Mask, Picks, greedy, served_by
+from warmup_lib.plan.coverage import Group, Mask, Picks, for_cost, greedy, served_by
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, Points
 from warmup_lib.stage import Progress
@@ -70,6 +70,7 @@ def most_covering(
     held: Mask | None = None,
     served: Mask | None = None,
     enough: int | None = None,
+    cost: Ints | None = None,
 ) -> Choice:
     """Choose the prompts whose answers serve the most heat together.
 
@@ -82,20 +83,22 @@ def most_covering(
         held: Rows that are warm already: not chosen.
         served: Rows that those serve: nobody gains by them.
         enough: Stop once this many hits are expected, in millionths.
+        cost: What each row takes of the budgets, `COST` or more; None: all take the same.
     """
     nothing = np.zeros(len(points.heat), dtype=np.bool_)
     served = nothing if served is None else served
     heat = np.where(served, 0, points.heat)
     free = (points.candidate >= 0) & ~(nothing if held is None else held)
     best = _Best(limit)
-    found = [_alone(points, heat, free, best)]
+    found = [_alone(points, heat, free, best, cost)]
     for rows, matrix in points.groups(_worthwhile(points, heat, best, progress), vectors):
         if heat[rows].sum() < best.floor:
             continue
-        group = Group(matrix, heat[rows], free[rows], points.family[rows])
+        of_rows = None if cost is None else cost[rows]
+        group = Group(matrix, heat[rows], free[rows], points.family[rows], of_rows)
         picks = greedy(group, threshold, best.among(points.rank[rows]), served[rows])
         found.append(_Found(rows.start, picks))
-    return _merged(points, found, served, limit, enough)
+    return _merged(points, found, served, limit, enough, cost)
 
 
 def served_points(points: Points, vectors: Matrix, threshold: float, held: Mask) -> Mask:
@@ -115,7 +118,7 @@ def served_points(points: Points, vectors: Matrix, threshold: float, held: Mask)
 
 
 class _Best:
-    """The gains of the best choices so far, which tell when a group can add no more."""
+    """The gains for their cost of the best choices so far: below them, a group adds no more."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -147,13 +150,14 @@ class _Found:
     picks: Picks
 
 
-def _alone(points: Points, heat: Ints, free: Mask, best: _Best) -> _Found:
+def _alone(points: Points, heat: Ints, free: Mask, best: _Best, cost: Ints | None) -> _Found:
     """Pick among the rows that no other can serve; they are most, so all are taken at once."""
+    worth = for_cost(heat, cost)
     rows = points.alone()
-    rows = rows[free[rows] & (heat[rows] > 0)]
-    rows = rows[np.lexsort((points.rank[rows], -heat[rows]))][: best.limit]
+    rows = rows[free[rows] & (worth[rows] > 0)]
+    rows = rows[np.lexsort((points.rank[rows], -worth[rows]))][: best.limit]
     for row in rows:
-        best.accept(int(heat[row]), int(points.rank[row]))
+        best.accept(int(worth[row]), int(points.rank[row]))
     nobody_else = np.zeros(0, np.int64)
     return _Found(0, Picks(rows, heat[rows], np.ones(len(rows), np.int64), nobody_else))
 
@@ -170,17 +174,23 @@ def _worthwhile(points: Points, heat: Ints, best: _Best, progress: Progress) -> 
 
 
 def _merged(
-    points: Points, found: list[_Found], served: Mask, limit: int, enough: int | None
+    points: Points,
+    found: list[_Found],
+    served: Mask,
+    limit: int,
+    enough: int | None,
+    cost: Ints | None,
 ) -> Choice:
     rows = np.concatenate([f.start + f.picks.rows for f in found])
     gains = np.concatenate([f.picks.gains for f in found])
     texts = np.concatenate([f.picks.texts for f in found])
     whose = np.repeat(np.arange(len(found)), [len(f.picks.rows) for f in found])
-    order = np.lexsort((points.rank[rows], -gains))[:limit]
+    worth = for_cost(gains, None if cost is None else cost[rows])
+    order = np.lexsort((points.rank[rows], -worth))[:limit]
     order = order[: _needed(gains[order], enough)]
     covered = served.copy()
     covered[rows[order]] = True
-    # Gains never rise inside a group, so what is kept of its picks is the first of them.
+    # Gains for a cost never rise inside a group, so what is kept of its picks is the first of them.
     for f, kept in zip(found, np.bincount(whose[order], minlength=len(found)), strict=True):
         by = f.picks.covered_by
         covered[f.start : f.start + len(by)] |= (by >= 0) & (by < kept)
