@@ -41,7 +41,19 @@ def plan(console: Console, report: StageReport, built: list[StageReport]) -> Non
     ]
     columns = ("layer", "items", "expected hits a day", "left out")
     console.print(table("Plan", *columns, rows=rows))
+    _sources(console, facts["sources"])
     _notes(console, report)
+
+
+def _sources(console: Console, sources: dict[str, Any]) -> None:
+    """Print who proposed how many items, where it is not the log's own demand alone."""
+    if set(sources) <= {"queries"}:
+        return
+    rows = [
+        [name, ", ".join(f"{layer} {n:,}" for layer, n in found["items"].items()), found["only"]]
+        for name, found in sources.items()
+    ]
+    console.print(table("Sources", "source", "items", "of no other source", rows=rows))
 
 
 def _summed(built: list[StageReport]) -> list[StageReport]:

@@ -85,12 +85,21 @@ def counted(items: pa.Table, left_out: pa.Table, layers: list[str]) -> dict[str,
     }
 
 
-def _sources_of(items: pa.Table) -> dict[str, dict[str, int]]:
-    """Return the items that each source proposes, and `only` it does, over all layers."""
-    sources = [named for named in items["sources"].to_pylist() if named]
-    alone = Counter(named[0] for named in sources if len(named) == 1)
-    whole = Counter(name for named in sources for name in named)
-    return {name: {"items": whole[name], "only": alone[name]} for name in SOURCES if whole[name]}
+def _sources_of(items: pa.Table) -> dict[str, dict[str, Any]]:
+    """Return by source the items it proposes, by layer or tier, and how many `only` it does."""
+    layers = pc.coalesce(items["tier"], items["layer"]).to_pylist()
+    counts: dict[str, Counter[str]] = {}
+    only: Counter[str] = Counter()
+    for place, sources in zip(layers, items["sources"].to_pylist(), strict=True):
+        for name in sources or ():
+            counts.setdefault(name, Counter())[place] += 1
+        if sources and len(sources) == 1:
+            only[sources[0]] += 1
+    return {
+        name: {"items": dict(sorted(counts[name].items())), "only": only[name]}
+        for name in SOURCES
+        if name in counts
+    }
 
 
 def _tiers(items: pa.Table) -> dict[str, dict[str, Any]]:

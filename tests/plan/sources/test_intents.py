@@ -18,8 +18,10 @@ def prompt(text: str, requests: int, intent: str | None, **more: Any) -> dict[st
     return building.prompt(text, requests, text=text, intent=intent, **more)
 
 
-def proposed(config: Config, *rows: dict[str, Any]) -> list[str]:
-    made = material(rows)
+def proposed(
+    config: Config, *rows: dict[str, Any], degrees: dict[str, float] | None = None
+) -> list[str]:
+    made = material(rows, degrees=degrees)
     proposal = Intents().propose(made, config)
     assert heads_of(proposal, made) == []
     return prompts_of(proposal, made)
@@ -42,21 +44,28 @@ def test_an_example_is_a_first_turn_that_may_be_warmed() -> None:
     rows = [
         prompt("redacted", 9, "pay", unwarmable="redacted"),
         prompt("later turn", 8, "pay", history=True),
-        prompt("hot", 7, "pay"),
-        prompt("hot too", 6, "pay", near_of="t-hot"),  # hot stands for it
         prompt("warm", 5, "pay"),
         prompt("cool", 1, "pay"),
         prompt("listed", 0, "pay"),  # nobody asked it
     ]
-    assert proposed(settings(examples=2), *rows) == ["hot", "warm"]
-    assert proposed(settings(examples=9), *rows) == ["hot", "warm", "cool"]
+    assert proposed(settings(examples=1), *rows) == ["warm"]
+    assert proposed(settings(examples=9), *rows) == ["warm", "cool"]
+
+
+def test_an_example_stands_for_its_phrasings() -> None:
+    """At 20 degrees two texts are one (cosine 0.94): b serves a and c, d is another question."""
+    rows = [prompt(text, n, "pay") for text, n in (("a", 6), ("b", 1), ("c", 5), ("d", 8))]
+    degrees = {"t-a": 0.0, "t-b": 20.0, "t-c": 40.0, "t-d": 120.0}
+    assert proposed(settings(examples=1), *rows, degrees=degrees) == ["b"]
+    assert proposed(settings(examples=3), *rows, degrees=degrees) == ["b", "d"]
+    other = [{**row, "context_digest": row["text"]} for row in rows]  # none may serve another
+    assert proposed(settings(examples=2), *other, degrees=degrees) == ["a", "d"]
 
 
 def test_ties_go_to_the_digest_and_an_intent_nobody_needs_gets_none() -> None:
     rows = [prompt(text, 3, "pay") for text in ("c", "a", "b")]
     assert proposed(settings(examples=2), *rows) == ["a", "b"]
-    cold = building.prompt("x", 1, text="x", intent="gone") | {"requests": 0}
-    assert proposed(settings(), cold) == []
+    assert proposed(settings()) == []
 
 
 def test_never_more_than_the_limits() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.plan import building
@@ -23,10 +25,12 @@ def test_the_first_of_the_list(source: Source) -> None:
     ]
     prompts = [building.prompt(text, text=text) for text in "abc"]
     made = material(prompts, [building.head(digest) for digest in "hi"], listed)
-    sources = {source.name: {"path": "somewhere", "limit": 3}}
-    proposal = source.propose(made, Config.model_validate({"plan": {"sources": sources}}))
-    assert prompts_of(proposal, made) == ["b"]
-    assert heads_of(proposal, made) == ["h"]
-    proposal = source.propose(made, Config())
-    assert prompts_of(proposal, made) == ["b", "c"]
-    assert heads_of(proposal, made) == ["h", "i"]
+
+    def proposal(**settings: Any) -> tuple[list[str], list[str]]:
+        config = Config.model_validate({"plan": {"sources": {source.name: settings}}})
+        found = source.propose(made, config)
+        return prompts_of(found, made), heads_of(found, made)
+
+    assert proposal(path="somewhere", limit=3) == (["b"], ["h"])
+    assert proposal(path="somewhere") == (["b", "c"], ["h", "i"])
+    assert proposal() == ([], [])  # the list is no longer configured

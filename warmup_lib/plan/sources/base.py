@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
+from warmup_lib.layers.base import Vector, Vectors
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints
 
@@ -25,6 +27,8 @@ class Material:
         prompt_of: (n listed,) row of `prompts`; -1: it names a head alone.
         head_of: (n listed,) row of `heads`; -1: it has none.
         scores: What A/B tests gave: see `warmup_lib.plan.sources.scores`.
+        vectors: Embeddings of the texts; None: there are none.
+        dimension: Length of a vector.
     """
 
     prompts: pa.Table
@@ -33,6 +37,12 @@ class Material:
     prompt_of: Ints
     head_of: Ints
     scores: pa.Table
+    vectors: Vectors | None = None
+    dimension: int = 0
+
+    def vectors_of(self, digests: Sequence[str]) -> Mapping[str, Vector]:
+        """Return the vectors of texts; those without one are absent."""
+        return self.vectors.get(digests) if self.vectors is not None else {}
 
     def of_list(self, source: str) -> Ints:
         """Return the rows of `listed` that one source reads."""

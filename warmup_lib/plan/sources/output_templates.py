@@ -20,5 +20,6 @@ class OutputTemplates(Source):
 
     def propose(self, material: Material, config: Config) -> Proposal:
         """Propose the list's first requests and heads."""
-        rows = material.of_list(self.name)
-        return material.named(rows[: config.plan.sources.output_templates.limit])
+        settings = config.plan.sources.output_templates
+        rows = material.of_list(self.name if settings.path else "")
+        return material.named(rows[: settings.limit])

@@ -17,5 +17,6 @@ class Pinned(Source):
 
     def propose(self, material: Material, config: Config) -> Proposal:
         """Propose the list's first requests and heads."""
-        rows = material.of_list(self.name)
-        return material.named(rows[: config.plan.sources.pinned.limit])
+        settings = config.plan.sources.pinned
+        rows = material.of_list(self.name if settings.path else "")
+        return material.named(rows[: settings.limit])

@@ -55,7 +55,10 @@ def propose(
     scores = SCHEMA.empty_table()
     if config.plan.sources.system_prompts.enabled:
         scores = _scores(lake, first, demand.day, tenants, models)
-    material = Material(prompts, heads, listed, prompt_of, head_of, scores)
+    vectors = demand.vectors if demand.encoder else None
+    material = Material(
+        prompts, heads, listed, prompt_of, head_of, scores, vectors, demand.dimension
+    )
     by = {one.name: one.propose(material, config) for one in sources}
     named = np.zeros(prompts.num_rows, np.bool_)
     for one in sources:

@@ -6,6 +6,8 @@ propose: so switching one off removes what only it proposed, and nothing else ch
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from warmup_lib.plan.coverage import Mask
@@ -33,6 +35,40 @@ def united(own: Choice, named: Choice, proposed: Proposed, limit: int) -> Choice
     order = np.lexsort((np.arange(len(rows)), -worth, ~proposed.pinned[rows]))[:limit]
     covered = np.union1d(own.covered, named.covered)
     return Choice(rows[order], expected[order], texts[order], covered, by_log[order])
+
+
+def credited(choice: Choice, proposed: Proposed) -> Choice:
+    """Return a choice in the order of `united`, with what the log's own demand may claim of it.
+
+    Args:
+        choice: Any rows: no more than its quota of those that only the log's demand proposes.
+        proposed: Who proposes the candidates.
+    """
+    logged, named = (mask[choice.rows] for mask in (proposed.logged, proposed.named))
+    quota = len(logged) if proposed.quota is None else proposed.quota
+    both = np.flatnonzero(logged & named)
+    by_log = logged & ~named
+    by_log[both[: max(0, quota - int(by_log.sum()))]] = True
+    worth = choice.expected * proposed.weight[choice.rows]
+    order = np.lexsort((np.arange(len(worth)), -worth, ~proposed.pinned[choice.rows]))
+    return Choice(
+        choice.rows[order],
+        choice.expected[order],
+        choice.texts[order],
+        choice.covered,
+        by_log[order],
+    )
+
+
+def joined_choices(choices: Sequence[Choice]) -> Choice:
+    """Return several choices as one, each row as the first of them that holds it has it."""
+    rows, expected, texts, covered = (
+        np.concatenate([getattr(choice, name) for choice in choices])
+        for name in ("rows", "expected", "texts", "covered")
+    )
+    _, first = np.unique(rows, return_index=True)
+    first.sort()
+    return Choice(rows[first], expected[first], texts[first], np.unique(covered))
 
 
 def all_of(heat: Ints, rank: Ints, rows: Mask) -> Choice:

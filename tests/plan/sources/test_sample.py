@@ -1,0 +1,163 @@
+"""On the sample log: a source that is switched off takes with it what only it proposed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from samples.parameters import MODEL
+from tests.plan.conftest import Sample
+from warmup_lib import pipeline
+from warmup_lib.config import Config
+from warmup_lib.lake import Lake
+from warmup_lib.plan.sources.registry import SOURCES
+
+LAYERS = ("embeddings", "responses", "prefixes")
+ACME = {"tenant": "acme-bank", "model": MODEL}
+Items = dict[str, dict[str, Any]]
+
+
+class Planner:
+    """Plans the sample's last day with all sources but some."""
+
+    def __init__(self, sample: Sample, sources: Mapping[str, Any]) -> None:
+        self._sample = sample
+        self._sources = sources
+
+    def config(self, **more: Mapping[str, Any]) -> Config:
+        sources = {name: {**self._sources.get(name, {}), **more.get(name, {})} for name in SOURCES}
+        return Config.model_validate({"lake": self._sample.lake, "plan": {"sources": sources}})
+
+    def items(self, *off: str) -> Items:
+        config = self.config(**{name: {"enabled": False} for name in off})
+        report = pipeline.plan(config, self._sample.last, force=True, layers=LAYERS)
+        rows = Lake(config.lake).read("plan", {"plan_id": report.facts["plan_id"]}).to_pylist()
+        return {row["item_id"]: row for row in rows}
+
+
+@pytest.fixture(scope="module")
+def planner(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Planner:
+    folder = tmp_path_factory.mktemp("lists")
+    logged = _logged(sample)
+    sentences = [{**ACME, "prompt": f"Frase numero {n} per la prova"} for n in range(30)]
+    form = "Answer as a table with the columns date, shop and sum, in euro. " * 9
+    made = Planner(
+        sample,
+        {
+            "languages": {
+                "sets": {
+                    "it": _written(folder / "it.jsonl", sentences),
+                    "pt": _written(folder / "pt.jsonl", _prompts("Pergunta", 5)),
+                }
+            },
+            "output_templates": {
+                "path": _written(
+                    folder / "forms.jsonl",
+                    [{**row, "system_prompt": form} for row in _prompts("Report of month", 4)],
+                )
+            },
+            "pinned": {"path": _written(folder / "pinned.jsonl", [*_prompts("Fee", 9), *logged])},
+            "few_shot": {
+                "classifiers": {
+                    "router": _written(
+                        folder / "samples.jsonl",
+                        [{**row, "intent": "card_lost"} for row in _prompts("Sample", 20)],
+                    )
+                }
+            },
+            # At this size the log has few requests, and no more prompts than fit.
+            "system_prompts": {"requests": 10},
+            "queries": {"limit": 60},
+        },
+    )
+    for stage in ("documents", "embed"):
+        pipeline.day_stage(stage, made.config(), sample.last)
+    return made
+
+
+def _prompts(word: str, count: int) -> list[dict[str, Any]]:
+    return [{**ACME, "prompt": f"{word} {'x' * n} please"} for n in range(count)]
+
+
+def _written(path: Path, rows: Sequence[Mapping[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def _logged(sample: Sample) -> list[dict[str, Any]]:
+    """Return a few first turns of the log as it was written, to be pinned."""
+    rows = [
+        json.loads(line) for line in gzip.decompress(sample.files[-1].read_bytes()).splitlines()
+    ]
+    kept = (
+        *("tenant", "model", "model_revision", "adapter"),
+        *("prompt", "system_prompt", "tools", "params"),
+    )
+    first = {
+        row["prompt"]: {name: row[name] for name in kept if row.get(name) is not None}
+        for row in rows
+        if row["tenant"] == ACME["tenant"] and row.get("intent") and not row.get("messages")
+    }
+    return list(first.values())[:40]
+
+
+@pytest.fixture(scope="module")
+def whole(planner: Planner) -> Items:
+    return planner.items()
+
+
+def test_every_source_proposes_and_keeps_its_limit(whole: Items) -> None:
+    counts = Counter(
+        (source, row["tier"] or row["layer"])
+        for row in whole.values()
+        for source in row["sources"] or ()
+    )
+    assert {source for source, _ in counts} == set(SOURCES)
+    assert counts["queries", "responses"] == counts["queries", "embeddings"] == 60
+    assert 3 <= counts["intents", "responses"] <= 50 * 3
+    assert 1 <= counts["system_prompts", "L1"] <= 3
+    assert counts["languages", "responses"] == 20 + 5
+    assert counts["output_templates", "prefixes"] == 1
+    assert counts["few_shot", "embeddings"] == 20
+    assert ("few_shot", "responses") not in counts
+    assert 9 + 30 <= counts["pinned", "responses"] <= 9 + 40  # some were failed or redacted
+    both = [row for row in whole.values() if {"queries", "pinned"} <= set(row["sources"] or ())]
+    assert len([row for row in both if row["layer"] == "responses"]) > 0
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_switching_a_source_off_removes_exactly_its_own_items(
+    planner: Planner, whole: Items, source: str
+) -> None:
+    without = planner.items(source)
+    own = {item for item, row in whole.items() if row["sources"] == [source]}
+    assert set(whole) - set(without) == own
+    assert set(without) <= set(whole)
+    for item, row in without.items():
+        named = whole[item]["sources"]
+        assert row["sources"] == (named and [name for name in named if name != source])
+    if source != "system_prompts":  # the log asks for these too
+        assert own
+
+
+def test_without_the_log_the_best_system_prompts_stand_alone(planner: Planner) -> None:
+    """Their arms' scores are composed: in the sample `warm` is the better of acme-bank's arms."""
+    others = [name for name in SOURCES if name != "system_prompts"]
+    items = [row for row in planner.items(*others).values() if row["sources"]]
+    assert {tuple(row["sources"]) for row in items} == {("system_prompts",)}
+    heads = {row["key_digest"] for row in items}
+    assert 1 <= len(heads) <= 3
+
+
+def test_no_item_says_why_in_the_words_of_its_text(whole: Items) -> None:
+    for row in whole.values():
+        assert row["text"] is None or row["text"] not in row["reason"]
+    unasked = [row for row in whole.values() if not row["expected_micro"]]
+    assert {row["reason"] for row in unasked} == {"no request for it is expected"}
+    assert all(set(row["sources"]) - {"queries"} for row in unasked)
