@@ -157,7 +157,45 @@ def test_heads_with_a_moment_in_them_are_volatile(
     told = "volatile: timestamp at characters 12-17"
     assert sorted(h["unwarmable"] or "" for h in heads) == ["", told, told, told]
     assert report.facts["unwarmable_heads"] == {"volatile": 3}
+    templates = {h["system_prompt"]: h["template_digest"] for h in heads}
+    assert len({templates[f"Help. It is 10:0{i}."] for i in range(3)}) == 1
+    assert len(set(templates.values())) == 2
     assert (report.rows_in, report.rows_out) == (4, 4 + 4)
+
+
+CODE = "Fix this\n```python\n{}\n```"
+
+
+def test_prompts_of_one_template_stay_prompts_of_their_own(
+    tmp_path: Path, request_row: Callable[..., Row], store_requests: Callable[..., Lake]
+) -> None:
+    rows = [
+        request_row(1, "where is order 4711", response="one"),
+        request_row(2, "where is order 12?", response="two"),
+        request_row(3, "Where is order 12?", tenant="zeta"),
+        request_row(4, CODE.format("x = 1")),
+        request_row(5, CODE.format("y   = 'a'")),
+        request_row(6, CODE.format("y == 'a'")),
+        request_row(7, CODE.format("y = = 1")),
+        request_row(8, "") | {"prompt": None},
+    ]
+    lake = store_requests(tmp_path, rows)
+    report = run(lake, DAY, Config())
+    prompts = lake.read("prompts", {"day": DAY}).to_pylist()
+    assert len({row["response_digest"] for row in prompts}) == len(prompts) == 8
+    templates = {row["text"]: row["template_digest"] for row in prompts}
+    order, code, compared, broken = (
+        {template for text, template in templates.items() if text and piece in text}
+        for piece in ("order", "   = 'a'", "==", "= =")
+    )
+    assert len(order) == 1
+    assert code == {templates[CODE.format("x = 1")]}
+    assert len(order | code | compared | broken) == 4
+    assert templates[None] is None
+    assert report.facts["templates"] == 4
+    assert (report.facts["code_blocks"], report.facts["code_not_parsed"]) == (4, 1)
+    answers = {row["text"]: row["response"] for row in prompts if row["tenant"] == "acme"}
+    assert (answers["where is order 4711"], answers["where is order 12?"]) == ("one", "two")
 
 
 def test_a_day_of_our_own_traffic_only_leaves_empty_partitions(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from warmup_lib.distil.volatile import MIN_VARIANTS, blank, volatile
+from warmup_lib.distil.volatile import MIN_VARIANTS, Head, blank, volatile
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,8 @@ from warmup_lib.distil.volatile import MIN_VARIANTS, blank, volatile
         "Samstag",
         "星期六",
         "土曜日",
+        "السبت",
+        "١٤ مارس ٢٠٢٦",
         "10:20",
         "10:20:30 am",
         "10時20分",
@@ -55,8 +57,8 @@ def test_what_a_prompt_says_is_kept(text: str) -> None:
     assert blank(text) == text
 
 
-def head(digest: str, prompt: str, tenant: str = "acme") -> tuple[str, str, str, str]:
-    return tenant, digest, prompt, ""
+def head(digest: str, prompt: str, tenant: str = "acme") -> Head:
+    return Head(tenant, digest, prompt, "")
 
 
 def test_three_heads_that_differ_in_a_moment_are_volatile() -> None:
@@ -77,7 +79,7 @@ def test_versions_of_a_prompt_are_not_volatile() -> None:
 
 def test_a_moment_in_the_tools_counts_too() -> None:
     tools = [f'[{{"name":"f","description":"as of 2026-03-{d}"}}]' for d in (12, 13, 14)]
-    assert volatile([("acme", t, "Help.", t) for t in tools]) == dict.fromkeys(
+    assert volatile([Head("acme", t, "Help.", t) for t in tools]) == dict.fromkeys(
         tools, "timestamp at characters 34-44 of the tools"
     )
 
@@ -96,7 +98,8 @@ def test_a_moment_in_the_tools_counts_too() -> None:
 )
 def test_the_first_span_that_differs_is_told_and_not_its_text(texts: list[str], told: str) -> None:
     heads = [head(str(n), "At: " + " ".join(t.format(n) for t in texts)) for n in range(3)]
-    assert [text[4:] for _, _, text, _ in heads] != [heads[0][2][4:]] * 3
+    written = [one.system_prompt for one in heads]
+    assert [text[4:] for text in written] != [written[0][4:]] * 3
     assert volatile(heads) == {"0": told, "1": told, "2": told}
 
 

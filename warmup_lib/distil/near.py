@@ -27,11 +27,11 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 )
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-# Punctuation of sentences says little and weighs much in a short text; inside code (`a.b`, `x!`
-# before no space) it is kept, and so are operators.
-_SENTENCE = re.compile(
+SENTENCE = re.compile(
     rf"[.,;:!?…。、]+(?=\s|$)|(?<=[{_UNSPACED}])[.,;:!?…。、]+|(?:^|(?<=\s))[¿¡]|[“”„«»「」『』\"]"
 )
+"""Punctuation of sentences, which says little and weighs much in a short text; inside code (`a.b`,
+`x!` before no space) it is kept, and so are operators."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def shingles(text: str) -> frozenset[str]:
     Japanese, Thai ...), because a word there has about half as many. The ends count as spaces, so
     that a text of one character has shingles too.
     """
-    words = _SENTENCE.sub("", text).split()
+    words = SENTENCE.sub("", text).split()
     padded = f" {' '.join(words or [text])} "
     if padded.isascii():
         return frozenset(padded[i : i + 3] for i in range(len(padded) - 2))

@@ -12,13 +12,16 @@ import pyarrow.compute as pc
 from warmup_lib.config import Config
 from warmup_lib.distil import sql
 from warmup_lib.distil.near import Text, near_duplicates
-from warmup_lib.distil.volatile import volatile
+from warmup_lib.distil.templates import Template, head_digest, template
+from warmup_lib.distil.volatile import Head, volatile
 from warmup_lib.errors import InputDataError
 from warmup_lib.guard import signature
 from warmup_lib.keys import embedding_text
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import reason_word
+
+_AT_ONCE = 1000
 
 
 def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
@@ -39,8 +42,9 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         known = f"; there are {days[0]} to {days[-1]}" if days else ""
         raise InputDataError(f"no requests of {day} in the lake{known}: run `ingest` first")
     prompts, heads = _group(lake, day)
-    heads = _mark_volatile(heads)
+    heads = _mark_heads(heads)
     prompts = _mark_near(prompts, progress)
+    prompts, templates = _mark_templates(prompts, progress)
     meta = {"config": config.digest(), "requests": manifest.content_digest()}
     lake.replace("prompts", {"day": day}, prompts, meta)
     lake.replace("heads", {"day": day}, heads, meta)
@@ -49,7 +53,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         rows_in=manifest.rows,
         rows_out=prompts.num_rows + heads.num_rows,
         seconds=time.perf_counter() - started,
-        facts=_facts(prompts, heads),
+        facts=_facts(prompts, heads) | _of_templates(templates),
     )
 
 
@@ -64,26 +68,24 @@ def _group(lake: Lake, day: str) -> tuple[pa.Table, pa.Table]:
         connection.close()
 
 
-def _mark_volatile(heads: pa.Table) -> pa.Table:
-    rows = heads.select(
-        ["tenant", "model", "model_revision", "adapter", "head_digest", "system_prompt", "tools"]
-    ).to_pylist()
-    found = volatile(
-        (
+def _mark_heads(heads: pa.Table) -> pa.Table:
+    """Mark the heads that are new each time, and add each one's template."""
+    rows = [
+        Head(
             (row["tenant"], row["model"], row["model_revision"], row["adapter"]),
             row["head_digest"],
             row["system_prompt"] or "",
             row["tools"] or "",
         )
-        for row in rows
-    )
-    marked = [
-        known or (f"volatile: {found[digest]}" if digest in found else None)
-        for known, digest in zip(
-            heads["unwarmable"].to_pylist(), heads["head_digest"].to_pylist(), strict=True
-        )
+        for row in heads.drop_columns(["last_ts", "mean_ttft_ms"]).to_pylist()
     ]
-    return _with(heads, "unwarmable", marked)
+    found = volatile(rows)
+    marked = [
+        known or (f"volatile: {found[row.digest]}" if row.digest in found else None)
+        for known, row in zip(heads["unwarmable"].to_pylist(), rows, strict=True)
+    ]
+    heads = _with(heads, "unwarmable", marked)
+    return _with(heads, "template_digest", [head_digest(row) for row in rows])
 
 
 def _mark_near(prompts: pa.Table, progress: Progress) -> pa.Table:
@@ -105,6 +107,28 @@ def _mark_near(prompts: pa.Table, progress: Progress) -> pa.Table:
         near.get(place, {}).get(row["text_digest"]) for place, row in zip(places, rows, strict=True)
     ]
     return _with(prompts, "near_of", marked)
+
+
+def _mark_templates(prompts: pa.Table, progress: Progress) -> tuple[pa.Table, list[Template]]:
+    """Add the template of each text; also return those of the distinct texts."""
+    rows = prompts["text"].to_pylist()
+    texts = sorted({text for text in rows if text is not None})
+    templates: dict[str, Template] = {}
+    for done, text in enumerate(texts):
+        if not done % _AT_ONCE:
+            progress("templates", done, len(texts))
+        templates[text] = template(text)
+    progress("templates", len(texts), len(texts))
+    digests = [None if text is None else templates[text].digest for text in rows]
+    return _with(prompts, "template_digest", digests), list(templates.values())
+
+
+def _of_templates(templates: list[Template]) -> dict[str, int]:
+    return {
+        "templates": len({one.digest for one in templates}),
+        "code_blocks": sum(one.blocks for one in templates),
+        "code_not_parsed": sum(one.unparsed for one in templates),
+    }
 
 
 def _distinct(group: list[dict[str, Any]]) -> list[Text]:

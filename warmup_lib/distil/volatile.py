@@ -10,6 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+
+BLANK = "\N{WHITE SQUARE}"
+"""What stands for all that was blanked out of a text."""
 
 MIN_VARIANTS = 3
 """So many heads of one form in a day, and they are taken as one head with a moment or id in it."""
@@ -19,12 +23,14 @@ _MONTH = (
     r"|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|okt(?:ober)?|nov(?:ember)?|dec(?:ember)?"
     r"|dez(?:ember)?|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre"
     r"|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre"
-    r"|diciembre)"
+    r"|diciembre"
+    r"|يناير|فبراير|مارس|أبريل|مايو|يونيو|يوليو|أغسطس|سبتمبر|أكتوبر|نوفمبر|ديسمبر)"
 )
 _WEEKDAY = (
     r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag"
     r"|mittwoch|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves"
-    r"|viernes|sábado|domingo|(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?)"
+    r"|viernes|sábado|domingo|(?:星期|周|礼拜)[一二三四五六日天]|[月火水木金土日]曜日?"
+    r"|(?:السبت|الأحد|الاثنين|الإثنين|الثلاثاء|الأربعاء|الخميس|الجمعة))"
 )
 _NTH = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]\.?m\b)?"
@@ -51,11 +57,36 @@ _VOLATILE = re.compile(
     rf"|(?P<number>{_NUMBER})",
     re.IGNORECASE,
 )
+_DIGIT = re.compile(r"\d|(?:-[a-f]{4}){3}-", re.IGNORECASE)
+_WITHOUT_DIGITS = re.compile(_WEEKDAY, re.IGNORECASE)
 
 
 def blank(text: str) -> str:
     """Return `text` with dates, times, UUIDs, hexadecimal ids and long digit runs blanked out."""
-    return _VOLATILE.sub("\N{WHITE SQUARE}", text)
+    # All but a weekday has a digit in it; most texts have none, and are looked through in a moment.
+    return (_VOLATILE if _DIGIT.search(text) else _WITHOUT_DIGITS).sub(BLANK, text)
+
+
+@dataclass(frozen=True)
+class Head:
+    """One distinct head.
+
+    Attributes:
+        group: Tenant, model and adapter.
+        digest: Its identity.
+        system_prompt: As sent; empty: none.
+        tools: JSON; empty: none.
+    """
+
+    group: Hashable
+    digest: str
+    system_prompt: str
+    tools: str
+
+    @cached_property
+    def form(self) -> tuple[str, str]:
+        """System prompt and tools with moments and ids blanked out."""
+        return blank(self.system_prompt), blank(self.tools)
 
 
 @dataclass(frozen=True)
@@ -67,12 +98,11 @@ class _Span:
     text: str
 
 
-def volatile(heads: Iterable[tuple[Hashable, str, str, str]]) -> dict[str, str]:
+def volatile(heads: Iterable[Head]) -> dict[str, str]:
     """Return the digests of heads that differ from others in a moment or an id only.
 
     Args:
-        heads: (group, digest, system prompt, tools) of distinct heads; only heads of one group
-            (tenant, model, adapter) are compared.
+        heads: Distinct heads; only heads of one group are compared.
 
     Returns:
         By digest: kind and place of the first of what differs, and how many more there are, such
@@ -80,11 +110,10 @@ def volatile(heads: Iterable[tuple[Hashable, str, str, str]]) -> dict[str, str]:
         included, in the system prompt unless it says otherwise; none of the text is in it.
     """
     forms: dict[tuple[Hashable, str, str], dict[str, list[_Span]]] = defaultdict(dict)
-    for group, digest, system_prompt, tools in heads:
-        form = (blank(system_prompt), blank(tools))
-        if form != (system_prompt, tools):
-            found = [*_spans(system_prompt, ""), *_spans(tools, " of the tools")]
-            forms[group, *form][digest] = found
+    for head in heads:
+        if head.form != (head.system_prompt, head.tools):
+            found = [*_spans(head.system_prompt, ""), *_spans(head.tools, " of the tools")]
+            forms[head.group, *head.form][head.digest] = found
     told: dict[str, str] = {}
     for same in forms.values():
         if len(same) >= MIN_VARIANTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from warmup_lib.guard.marks import listed, mark
 from warmup_lib.guard.things import UNITS
@@ -13,8 +14,9 @@ _ENDINGS = (
     "ini|cfg|env|lock|parquet|ipynb|com|org|net|io|dev|de|fr|es|it|pt|cn|jp|"
     "uk|eu|gov|edu|ai|app"
 )
+# An address is looked for at the start of a word only: within one it would take the square of time.
 _LITERAL = re.compile(
-    r"""[\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    r"""(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+
     | (?:https?://|www\.)[^\s"'<>]+
     | `[^`\n]+` | "[^"\n]+" | «[^»\n]+» | „[^“”"\n]+[“”"] | “[^”\n]+” | 「[^」\n]+」 | 『[^』\n]+』
     | (?<![\w'])'[^'\n]+'(?!\w)
@@ -33,10 +35,13 @@ _AFTER_NUMBERS = {*listed(UNITS), "st", "nd", "rd", "th", "x"}
 
 def literals(text: str) -> set[str]:
     """Return codes, quoted strings, addresses, file names and names of code, in lower case."""
-    if not _HINT.search(text):
-        return set()
-    found = (m[0].casefold().strip(_QUOTES) for m in _LITERAL.finditer(text))
+    found = (m[0].casefold().strip(_QUOTES) for m in find_literals(text))
     return {f"={_SPACES.sub('_', part)}" for part in found if not (_is_amount(part) or mark(part))}
+
+
+def find_literals(text: str) -> Iterator[re.Match[str]]:
+    """Return where the codes, quoted strings, addresses, file names and names of code stand."""
+    return _LITERAL.finditer(text) if _HINT.search(text) else iter(())
 
 
 def _is_amount(part: str) -> bool:

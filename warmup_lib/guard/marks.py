@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from warmup_lib.guard.poles import HAN_KANA, PHRASES, POLES
 from warmup_lib.guard.things import CASED, NUMBER_WORDS, PAIRS, SYMBOLS, THINGS
 
 NUMBER = "#"
+THING = "@"
 NEGATIVE = "!"
 _REMEMBERED = 65_536
 _AFFIX = re.compile(r"^(?:[cdjlmst]|qu|dell|all|nell|sull)'(?=..)|'s$")
@@ -64,7 +65,7 @@ def _fill() -> None:
 
 
 _fill()
-_SHORTEST = min(map(len, _STEMS))
+_SHORTEST, _LONGEST = min(map(len, _STEMS)), max(map(len, _STEMS))
 _IN_HAN_KANA = re.compile("|".join(sorted(_HAN_KANA, key=len, reverse=True)))
 _SYMBOL = re.compile(f"[{''.join(SYMBOLS)}]")
 
@@ -83,7 +84,7 @@ def mark(word: str) -> str:
     folded = bare(word)
     if folded in _WORDS:
         return _WORDS[folded]
-    sizes = range(len(folded), _SHORTEST - 1, -1)
+    sizes = range(min(len(folded), _LONGEST), _SHORTEST - 1, -1)
     return next((_STEMS[folded[:n]] for n in sizes if folded[:n] in _STEMS), "")
 
 
@@ -108,8 +109,15 @@ def marks(text: str, words: Sequence[str]) -> set[str]:
     return found
 
 
+def find_things(text: str) -> Iterator[re.Match[str]]:
+    """Return where Chinese or Japanese words for places, days, currencies and products stand."""
+    return (m for m in _IN_HAN_KANA.finditer(text) if _HAN_KANA[m[0]].startswith(THING))
+
+
 def in_pairs(words: Sequence[str]) -> set[str]:
     """Return the words that make a name of two words with one of their neighbours, as written."""
+    if _STARTS.isdisjoint(map(bare, words)):
+        return set()
     return {w for pair in pairwise(words) if tuple(map(bare, pair)) in _PAIRS for w in pair}
 
 

@@ -47,12 +47,16 @@ def numbers(text: str, in_words: bool) -> list[str]:
         return [number + _unit(unit) for number, unit in _NUMBER.findall(text)]
     text = re.sub(r"\d", lambda m: str(unicodedata.digit(m[0])), text)
     found = [number + _unit(unit) for number, unit in _NUMBER.findall(text)]
-    text = _NO_NUMBER.sub(" ", text)
+    return found + [str(_han_value(run[1])) + _unit(run[2]) for run in han_numerals(text)]
+
+
+def han_numerals(text: str) -> list[re.Match[str]]:
+    """Return where numbers stand in Chinese numerals: the numeral, then its unit if it has one."""
+    text = _NO_NUMBER.sub(lambda m: " " * len(m[0]), text)
     ones = {m.start() for m in _ONE.finditer(text)}
-    for run in _HAN_NUMBER.finditer(text):
-        if run[1] != "一" or run[2] or run.start() in ones:
-            found.append(str(_han_value(run[1])) + _unit(run[2]))
-    return found
+    return [
+        run for run in _HAN_NUMBER.finditer(text) if run[1] != "一" or run[2] or run.start() in ones
+    ]
 
 
 def _unit(word: str | None) -> str:

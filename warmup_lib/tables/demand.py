@@ -102,6 +102,7 @@ PROMPTS = Table(
         Column("chunk_ids", STRS, "chunks retrieved for it, latest"),
         Column("unwarmable", STR, "why it must not be warmed; null: it may"),
         Column("near_of", STR, "text_digest of the near duplicate that stands for it"),
+        Column("template_digest", STR, "identity of its template: a group's, never a key", "hex"),
     ),
     ("tenant", "response_digest"),
 )
@@ -120,6 +121,7 @@ HEADS = Table(
         Column("last_ts", TIME, "last request of the day", "UTC"),
         Column("mean_ttft_ms", REAL, "mean logged time to first token", "ms"),
         Column("unwarmable", STR, "why it must not be warmed, in part with a detail; null: it may"),
+        Column("template_digest", STR, "the same for heads that differ in moments and ids", "hex"),
     ),
     ("tenant", "head_digest"),
 )
