@@ -1,9 +1,11 @@
-"""How far realised counts fall from their forecasts: intervals, and the test of intervals.
+"""What decayed counts are worth in requests to come, and how far those scatter about it.
 
-Counts scatter more than Poisson's, for what is asked comes in bursts and days differ. They are
-taken as negative binomial with variance `mean + burst * mean + drift * mean ** 2`: `burst` is
-what requests that come together add, `drift` what a changed rate does. Both are fitted on past
-forecasts and what then came true (maximum likelihood).
+Rare items are asked for again less often than their decayed counts say, for much of what is asked
+once never is again: small counts are shrunk, and history says by how much. Counts scatter more
+than Poisson's, for what is asked comes in bursts and days differ. They are taken as negative
+binomial with variance `mean + burst * mean + drift * mean ** 2`: `burst` is what requests that
+come together add, `drift` what a changed rate does. All figures are fitted on past forecasts and
+what then came true (maximum likelihood).
 """
 
 from __future__ import annotations
@@ -17,9 +19,35 @@ Reals = np.ndarray[Any, np.dtype[np.float64]]
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 _LEAST = 1e-4
-_MOST = 1e4
+_BOUNDS = [(0.05, 20.0), (1e-2, 1e2), (1e-3, 5.0), (_LEAST, 1e4), (_LEAST, 1e2)]
+"""Of scale, half, power, burst and drift."""
+
 _ENOUGH = 100
 """Pairs without which a fit would say more about chance than about the log."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Requests to expect of a decayed count: `scale * heat * (heat / (heat + half)) ** power`.
+
+    Attributes:
+        scale: What a hot item's count is worth.
+        half: Count below which shrinking sets in.
+        power: How strongly; 0: not at all.
+    """
+
+    scale: float = 1.0
+    half: float = 1.0
+    power: float = 0.0
+
+    def mean(self, heat: Reals) -> Reals:
+        """Return the requests to expect.
+
+        Args:
+            heat: (n,) decayed counts, not negative.
+        """
+        heat = np.asarray(heat, np.float64)
+        return np.asarray(self.scale * heat * (heat / (heat + self.half)) ** self.power)
 
 
 @dataclass(frozen=True)
@@ -84,27 +112,27 @@ class Spread:
         return mean / beyond, 1 / (1 + beyond)
 
 
-def fit(expected: Reals, realised: Counts) -> Spread:
-    """Return the spread under which what came true was most likely; the default for few pairs.
+def fit(heat: Reals, realised: Counts) -> tuple[Curve, Spread]:
+    """Return curve and spread under which what came true was most likely; defaults for few pairs.
 
     Args:
-        expected: (n,) forecasts of the past, in requests; those of nothing are left out.
+        heat: (n,) decayed counts of the past; those of nothing are left out.
         realised: (n,) the requests that then came.
     """
     from scipy.optimize import minimize
 
-    known = expected > 0
-    mean, seen = expected[known], realised[known]
-    if len(mean) < _ENOUGH:
-        return Spread()
+    known = heat > 0
+    counts, seen = heat[known], realised[known]
+    if len(counts) < _ENOUGH:
+        return Curve(), Spread()
 
-    def spread(logs: Reals) -> Spread:
-        burst, drift = np.exp(np.clip(logs, np.log(_LEAST), np.log(_MOST)))
-        return Spread(float(burst), float(drift), len(mean))
+    def shaped(logs: Reals) -> tuple[Curve, Spread]:
+        scale, half, power, burst, drift = map(float, np.exp(logs))
+        return Curve(scale, half, power), Spread(burst, drift, len(counts))
 
     def loss(logs: Reals) -> float:
-        return -spread(logs).log_likelihood(mean, seen) / len(mean)
+        curve, spread = shaped(logs)
+        return -spread.log_likelihood(curve.mean(counts), seen) / len(counts)
 
-    start = np.log([Spread.burst, Spread.drift])
-    found = minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-7})
-    return spread(found.x)
+    start = np.log([1.0, 1.0, 0.3, Spread.burst, Spread.drift])
+    return shaped(minimize(loss, start, method="L-BFGS-B", bounds=np.log(_BOUNDS)).x)

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
-from warmup_lib.forecast.decay import day_weights
+from warmup_lib.forecast.estimators import DEFAULT, Estimator, family
+from warmup_lib.forecast.history import LEVELS, read_counts, read_pressure
+from warmup_lib.forecast.hours import peak, profiles, read_hours
+from warmup_lib.forecast.rolling import Won, choose, forecasts
+from warmup_lib.forecast.spread import Curve, Spread, fit
 from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
+from warmup_lib.tables import INT, MICRO
+
+if TYPE_CHECKING:
+    import duckdb
 
 _HEAT = """
 WITH counted AS (
@@ -20,7 +33,7 @@ WITH counted AS (
     SELECT 'head' AS level, tenant, head_digest AS digest, requests, day FROM heads
 ),
 weights AS (
-    SELECT CAST(day AS DATE) AS day, weight FROM per_day
+    SELECT level, tenant, CAST(day AS DATE) AS day, weight FROM per_day
 )
 SELECT
     level,
@@ -31,45 +44,153 @@ SELECT
     CAST(MAX(counted.day) AS VARCHAR) AS last_day,
     COUNT(*) AS counts
 FROM counted
-INNER JOIN weights ON counted.day = weights.day
+INNER JOIN weights USING (level, tenant, day)
 GROUP BY level, tenant, digest
 """
 
 
-def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
-    """Replace the `heat` partition of `day`.
+@dataclass(frozen=True)
+class _Fitted:
+    """How one level is forecast.
 
-    Memory: DuckDB streams the counts and spills the groups; the result is one row a prompt.
+    Attributes:
+        won: The estimator of each tenant.
+        curve: What a decayed count is worth.
+        spread: How what comes scatters about it.
+    """
+
+    won: Mapping[str, Won]
+    curve: Curve
+    spread: Spread
+
+
+def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
+    """Replace the `heat` and `hours` partitions of `day`.
+
+    Without `forecast.half_life` past days say how each tenant's days are weighed; see `rolling`.
+
+    Memory: DuckDB streams the counts and spills the groups; the result is one row a prompt, and
+    the estimators are tried on a sample of them.
 
     Raises:
         InputDataError: `day` was not distilled.
     """
     started = time.perf_counter()
     window = history(lake.days("prompts"), day, config.forecast.lookback)
-    weights = day_weights(window.days, config.forecast.half_life)
-    progress("forecast", 0, len(window.days))
-    per_day = pa.table({"day": list(weights), "weight": list(weights.values())})
     connection = lake.sql()
     try:
-        connection.register("per_day", per_day)
-        rows = connection.sql(_HEAT).to_arrow_table()
+        pressure = _pressure(connection, config, window.days)
+        fitted = {}
+        for done, level in enumerate(LEVELS):
+            progress("forecast", done, len(LEVELS) + 1)
+            fitted[level] = _fitted(connection, config, level, window.days, pressure)
+        connection.register("per_day", _weights(fitted, window.days, pressure))
+        rows = _worth(connection.sql(_HEAT).to_arrow_table(), fitted)
+        together = Estimator(config.forecast.half_life or DEFAULT).weights(window.days)
+        counts = read_hours(connection, window.days)
     finally:
         connection.close()
-    lake.replace("heat", {"day": day}, rows, {"config": config.digest(), "days": list(window.days)})
-    progress("forecast", len(window.days), len(window.days))
+    told = {
+        level: {
+            "estimators": {name: _told(won) for name, won in one.won.items()},
+            "curve": asdict(one.curve),
+            "spread": asdict(one.spread),
+        }
+        for level, one in fitted.items()
+    }
+    meta = {"config": config.digest(), "days": list(window.days), "fitted": told}
+    lake.replace("hours", {"day": day}, profiles(counts, together, config.zone), meta)
+    lake.replace("heat", {"day": day}, rows, meta)
+    progress("forecast", len(LEVELS) + 1, len(LEVELS) + 1)
+    hour = peak(counts, together, config.zone)
     return StageReport(
         "forecast",
         rows_in=_total(rows, "counts"),
         rows_out=rows.num_rows,
         seconds=time.perf_counter() - started,
-        notes=window.note("prompts"),
+        notes=(*window.note("prompts"), *_notes(fitted), *_peak_note(hour, config)),
         facts={
             "days": list(window.days),
             "missing_days": list(window.missing),
             "prompts": _level(rows, "prompt"),
             "heads": _level(rows, "head"),
+            "fitted": told,
+            "peak_hour": hour,
         },
     )
+
+
+def _pressure(
+    connection: duckdb.DuckDBPyConnection, config: Config, days: Sequence[str]
+) -> Mapping[str, float]:
+    aimed = config.slo.first_token
+    if aimed is None:
+        return {}
+    return read_pressure(connection, days, aimed / timedelta(milliseconds=1))
+
+
+def _fitted(
+    connection: duckdb.DuckDBPyConnection,
+    config: Config,
+    level: str,
+    days: Sequence[str],
+    pressure: Mapping[str, float],
+) -> _Fitted:
+    counts, share = read_counts(connection, level, days)
+    fixed = config.forecast.half_life
+    pressed = any(value > 1 for value in pressure.values())
+    estimators = (Estimator(fixed),) if fixed is not None else family(pressed=pressed)
+    room = config.layers.responses.items if level == "prompt" else config.layers.prefixes.items
+    won = choose(counts, estimators, max(1, round(room * share)), pressure)
+    return _Fitted(won, *fit(*forecasts(counts, won, pressure)))
+
+
+def _weights(
+    fitted: Mapping[str, _Fitted], days: Sequence[str], pressure: Mapping[str, float]
+) -> pa.Table:
+    rows = [
+        {"level": level, "tenant": tenant, "day": day, "weight": weight}
+        for level, one in fitted.items()
+        for tenant, won in one.won.items()
+        for day, weight in won.estimator.weights(days, pressure.get(tenant, 1.0)).items()
+    ]
+    schema = pa.schema(
+        [("level", pa.string()), ("tenant", pa.string()), ("day", pa.string()), ("weight", INT)]
+    )
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _worth(rows: pa.Table, fitted: Mapping[str, _Fitted]) -> pa.Table:
+    """Turn decayed counts into the requests to expect."""
+    heat = np.asarray(rows["heat_micro"].to_numpy(), np.float64) / MICRO
+    levels = np.asarray(rows["level"].to_numpy())
+    for level, one in fitted.items():
+        ours = levels == level
+        heat[ours] = one.curve.mean(heat[ours])
+    worth = pa.array(np.rint(heat * MICRO).astype(np.int64))
+    return rows.set_column(rows.column_names.index("heat_micro"), "heat_micro", worth)
+
+
+def _told(won: Won) -> dict[str, Any]:
+    return {"name": won.estimator.name, "share": won.share, "gain": won.gain}
+
+
+def _notes(fitted: Mapping[str, _Fitted]) -> tuple[str, ...]:
+    """Say where another estimator than the default one won, and by how much."""
+    return tuple(
+        f"{level}s of {tenant}: {won.estimator.name} would have caught {won.share:.1%} of past "
+        f"days' requests, {100 * won.gain:.1f} points more than {Estimator(DEFAULT).name}"
+        for level, one in fitted.items()
+        for tenant, won in one.won.items()
+        if won.gain > 0
+    )
+
+
+def _peak_note(hour: int | None, config: Config) -> tuple[str, ...]:
+    planned = config.schedule.peak_hour
+    if hour is None or hour == planned:
+        return ()
+    return (f"most requests come from {hour}:00 on; schedule.peak_hour says {planned}:00",)
 
 
 def _level(rows: pa.Table, level: str) -> dict[str, int]:

@@ -1,0 +1,224 @@
+"""The ways to run a cache that a reserve is chosen from, and what each would have hit when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from warmup_lib.forecast.caches import Simulated, hottest, lfu, lru, nothing
+from warmup_lib.forecast.family import Family, top
+from warmup_lib.forecast.trace import Ints, Periods, Places
+from warmup_lib.stage import Progress
+
+SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+"""Shares of a cache that may be reserved for planned items, besides none."""
+
+HEAT_HALF_LIVES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 16.0, np.inf)
+"""Half lives of the heat by which a cache may keep its items, in periods."""
+
+NATURAL = ("lru", "lfu", "heat")
+"""Policies that a cache may have by itself."""
+
+SLICES = 12
+"""Parts of a period after each of which what was chosen is looked at again."""
+
+_WARM_UP = (0.125, 0.25, 0.5)
+"""When plans are made in the first period, as there is nothing to plan from before it: its parts
+double, so that each is judged by a time as long as what it was planned from."""
+
+_UNRANKED = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Expert:
+    """One way to run a cache.
+
+    Attributes:
+        natural: Policy of the part that is not reserved.
+        share: Part of the capacity that is reserved for planned items; 0: nothing is warmed.
+        estimator: Who plans those; None where nothing is reserved.
+    """
+
+    natural: str
+    share: float = 0.0
+    estimator: str | None = None
+
+    def reserved(self, capacity: int) -> int:
+        """Return how many items are planned."""
+        return round(self.share * capacity)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A time between two plans: its accesses, and how each estimator ranked the items before it.
+
+    Attributes:
+        begin: Index of its first access.
+        end: Index after its last one.
+        at: When it begins, in periods since the first.
+        plans: Planned items by estimator, best first; empty where there was nothing to plan from.
+    """
+
+    begin: int
+    end: int
+    at: float
+    plans: Mapping[str, Ints]
+
+
+@dataclass
+class Field:
+    """All experts on one trace.
+
+    Attributes:
+        experts: The experts; those that reserve nothing come first.
+        intervals: Times between plans.
+        slices: Index of the first access of each slice, and the number of accesses.
+        interval_of: Interval of each slice; shape (slices,).
+        gains: Hits of each expert in each slice, looking back only; shape (experts, slices). Of a
+            cache with a reserve: accesses to planned items, or to what its natural part would hold
+            if it saw all accesses: never more than it has.
+        simulated: What the natural part does, by policy and size.
+        next_plans: What each estimator would plan after the last access.
+    """
+
+    experts: list[Expert]
+    intervals: list[Interval]
+    slices: Ints
+    interval_of: Ints
+    gains: Ints
+    simulated: Mapping[tuple[str, int], Simulated]
+    next_plans: Mapping[str, Ints]
+
+    def natural_part(self, expert: Expert, capacity: int) -> Simulated:
+        """Return what the part of an expert's cache that is not reserved does."""
+        return self.simulated[expert.natural, capacity - expert.reserved(capacity)]
+
+
+def all_experts(
+    at: Ints,
+    item: Ints,
+    periods: Periods,
+    capacity: int,
+    natural: tuple[str, ...],
+    seasons: Mapping[str, int],
+    progress: Progress,
+) -> Field:
+    """Run all experts over a trace.
+
+    Args:
+        at: When each access was made, microseconds, ascending; shape (n,).
+        item: Items asked for, numbered by first appearance; shape (n,).
+        periods: The trace's periods.
+        capacity: Items that the cache holds.
+        natural: Policies that the cache can have, of `NATURAL`.
+        seasons: Lengths of seasons in periods, by name.
+        progress: Told about each simulation.
+    """
+    simulated = _simulated(at, item, periods, capacity, natural, progress)
+    family = Family(int(item.max()) + 1, seasons)
+    intervals, next_plans = _intervals(at, item, periods, capacity, family)
+    slices, interval_of = _sliced(intervals)
+    rest = natural[0] if natural[0] in ("lru", "lfu") else "lru"
+    experts = [Expert(name) for name, size in simulated if size == capacity]
+    experts += [Expert(rest, s, name) for name in family.names for s in SHARES]
+    gains = np.zeros((len(experts), len(interval_of)), np.int64)
+    ranks: dict[str, Places] = {}
+    for row, expert in enumerate(experts):
+        reserved = expert.reserved(capacity)
+        hits = simulated[expert.natural, capacity - reserved].hits
+        if expert.estimator is not None:
+            if expert.estimator not in ranks:
+                ranks = {expert.estimator: _ranks(item, intervals, expert.estimator)}
+            hits = hits | (ranks[expert.estimator] < reserved)
+        gains[row] = np.add.reduceat(hits.astype(np.int64), slices[:-1])
+    return Field(experts, intervals, slices, interval_of, gains, simulated, next_plans)
+
+
+def _simulated(
+    at: Ints,
+    item: Ints,
+    periods: Periods,
+    capacity: int,
+    natural: tuple[str, ...],
+    progress: Progress,
+) -> dict[tuple[str, int], Simulated]:
+    policies: dict[str, Callable[[Sequence[int], int], Simulated]] = {"lru": lru, "lfu": lfu}
+    todo = [(name, capacity) for name in natural if name in policies]
+    if "heat" in natural:
+        for half_life in HEAT_HALF_LIVES:
+            name = f"heat {half_life:g}"
+            policies[name] = hottest(half_life * periods.length, at)
+            todo.append((name, capacity))
+    rest = natural[0] if natural[0] in ("lru", "lfu") else "lru"
+    todo += [(rest, capacity - round(share * capacity)) for share in SHARES]
+    items = item.tolist()
+    found: dict[tuple[str, int], Simulated] = {}
+    for done, (name, size) in enumerate(todo):
+        progress("caches", done, len(todo))
+        if (name, size) not in found:
+            found[name, size] = policies[name](items, size) if size else nothing(item)
+    progress("caches", len(todo), len(todo))
+    return found
+
+
+def _intervals(
+    at: Ints, item: Ints, periods: Periods, capacity: int, family: Family
+) -> tuple[list[Interval], dict[str, Ints]]:
+    """Return the times between plans, and what would be planned after the last one."""
+    spans = [
+        (begin, end, float(number), 1.0)
+        for (begin, end), number in zip(periods.spans(), periods.number.tolist(), strict=True)
+    ]
+    first = int(periods.begins_at[0])
+    cuts = [0.0, *_WARM_UP, 1.0]
+    inner = np.searchsorted(
+        at[: spans[0][1]], [first + cut * periods.length for cut in cuts[1:-1]]
+    ).tolist()
+    bounds = [0, *inner, spans[0][1]]
+    spans[:1] = [
+        (bounds[i], bounds[i + 1], cuts[i], cuts[i + 1] - cuts[i]) for i in range(len(cuts) - 1)
+    ]
+    last = np.full(family.items, -1, np.int64)
+    found = []
+    for begin, end, when, length in spans:
+        if begin == end:
+            continue
+        found.append(Interval(begin, end, when, _plans(family, last, capacity)))
+        ids, counts = np.unique(item[begin:end], return_counts=True)
+        family.learn(ids, counts, when, length)
+        last[item[begin:end]] = np.arange(begin, end)
+    return found, _plans(family, last, capacity)
+
+
+def _plans(family: Family, last: Ints, capacity: int) -> dict[str, Ints]:
+    if not family.seen:
+        return {}
+    return {name: top(family.expected(name), last, capacity) for name in family.names}
+
+
+def _sliced(intervals: list[Interval]) -> tuple[Ints, Ints]:
+    """Return where slices begin, with the number of accesses at the end, and their intervals."""
+    begins: list[int] = []
+    of: list[int] = []
+    for place, one in enumerate(intervals):
+        length = (intervals[place + 1].at if place + 1 < len(intervals) else one.at + 1) - one.at
+        parts = max(1, round(SLICES * min(1.0, length)))
+        cuts = np.unique(np.linspace(one.begin, one.end, parts + 1).astype(np.int64)[:-1])
+        begins += cuts.tolist()
+        of += [place] * len(cuts)
+    return np.array([*begins, intervals[-1].end]), np.array(of)
+
+
+def _ranks(item: Ints, intervals: list[Interval], estimator: str) -> Places:
+    """Return each access's place in the plan of its time; the largest number where in none."""
+    ranks = np.full(len(item), _UNRANKED, np.int32)
+    of_item = np.full(int(item.max()) + 1, _UNRANKED, np.int32)
+    for one in intervals:
+        if estimator in one.plans:
+            plan = one.plans[estimator]
+            of_item[plan] = np.arange(len(plan))
+            ranks[one.begin : one.end] = of_item[item[one.begin : one.end]]
+            of_item[plan] = _UNRANKED
+    return ranks
