@@ -17,6 +17,7 @@ from samples.generate import generate
 from samples.shipped import Shipped
 from warmup_lib.config import Config
 from warmup_lib.distil.volatile import volatile
+from warmup_lib.forecast.estimators import DEFAULT
 from warmup_lib.layers.base import PlanItem
 from warmup_lib.layers.prefixes import Prefixes
 from warmup_lib.layers.rows import plan_rows
@@ -48,7 +49,7 @@ def compose() -> tuple[list[PlanItem], list[Ask], list[Ask]]:
         generate(Path(folder), Shipped(), scale=SCALE)
         days = [_asks(path) for path in sorted(Path(folder).glob("requests-*.jsonl.gz"))]
     heads = {ask.digest: ask for day in days[:-1] for ask in day}
-    half_life = Config().forecast.half_life.days
+    half_life = DEFAULT.days
     heat: dict[str, float] = defaultdict(float)
     for age, day in enumerate(reversed(days[:-1])):
         for ask in day:

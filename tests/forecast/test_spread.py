@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest, poisson
 
-from warmup_lib.forecast.spread import Spread, fit
+from warmup_lib.forecast.spread import Curve, Spread, fit
 
 
 def draws(burst: float, drift: float, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
@@ -22,7 +22,9 @@ def draws(burst: float, drift: float, count: int = 20_000) -> tuple[np.ndarray, 
 
 @pytest.mark.parametrize(("burst", "drift"), [(0.5, 0.05), (2.0, 0.3), (0.01, 1.0)])
 def test_fit_finds_the_spread_that_made_the_counts(burst: float, drift: float) -> None:
-    found = fit(*draws(burst, drift))
+    curve, found = fit(*draws(burst, drift))
+    at = np.array([0.3, 3.0, 30.0])
+    assert curve.mean(at) == pytest.approx(at, rel=0.1)
     assert found.burst == pytest.approx(burst, rel=0.15, abs=0.05)
     assert found.drift == pytest.approx(drift, rel=0.15)
     assert found.pairs == 20_000
@@ -30,7 +32,7 @@ def test_fit_finds_the_spread_that_made_the_counts(burst: float, drift: float) -
 
 def test_interval_holds_its_share_and_pit_is_uniform() -> None:
     mean, seen = draws(2.0, 0.3)
-    spread = fit(mean, seen)
+    _, spread = fit(mean, seen)
     low, high = spread.interval(mean)
     hot = mean >= 5
     held = ((seen >= low) & (seen <= high))[hot].mean()
@@ -51,8 +53,21 @@ def test_without_burst_and_drift_it_is_poisson() -> None:
 
 
 def test_few_pairs_give_the_default() -> None:
-    assert fit(np.ones(99), np.ones(99, np.int64)) == Spread()
-    assert fit(np.zeros(500), np.ones(500, np.int64)) == Spread()
+    assert fit(np.ones(99), np.ones(99, np.int64)) == (Curve(), Spread())
+    assert fit(np.zeros(500), np.ones(500, np.int64)) == (Curve(), Spread())
+
+
+def test_counts_of_rare_items_are_shrunk_as_what_came_says() -> None:
+    true = Curve(0.9, 2.0, 1.5)
+    draw = np.random.default_rng(5)
+    heat = draw.lognormal(1.0, 1.5, 20_000)
+    mean = true.mean(heat)
+    rate = draw.gamma(4.0, mean / 4.0)
+    curve, spread = fit(heat, draw.poisson(rate))
+    at = np.array([0.5, 1.0, 5.0, 50.0])
+    assert curve.mean(at) == pytest.approx(true.mean(at), rel=0.1)
+    assert spread.drift == pytest.approx(0.25, rel=0.15)
+    assert curve.mean(np.zeros(1)) == 0
 
 
 @given(

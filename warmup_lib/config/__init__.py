@@ -87,7 +87,11 @@ class ForecastConfig(Section):
     """How past requests become expected ones."""
 
     lookback: Duration = Field(timedelta(days=28), description="history read")
-    half_life: Duration = Field(timedelta(days=2), description="age at which a request counts half")
+    half_life: Duration | None = Field(
+        None,
+        description="age at which a request counts half; none: what would have served past days "
+        "best, for each tenant",
+    )
 
 
 class PlanConfig(Section):

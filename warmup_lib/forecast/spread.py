@@ -64,17 +64,21 @@ class Spread:
     drift: float = 0.1
     pairs: int = 0
 
-    def interval(self, mean: Reals, level: float = 0.8) -> tuple[Counts, Counts]:
+    def interval(
+        self, mean: Reals, level: float = 0.8, squares: Reals | None = None
+    ) -> tuple[Counts, Counts]:
         """Return the central interval that holds a count with this probability, both ends in it.
 
         Args:
             mean: (n,) expected counts, not negative.
             level: Probability, between 0 and 1.
+            squares: (n,) where a count is a sum, the sum of the squares of what is expected of its
+                parts, which are taken to drift apart; None: it has one part.
         """
         tail = (1 - level) / 2
-        return self._at(mean, tail), self._at(mean, 1 - tail)
+        return self._at(mean, tail, squares), self._at(mean, 1 - tail, squares)
 
-    def pit(self, mean: Reals, realised: Counts, seed: int) -> Reals:
+    def pit(self, mean: Reals, realised: Counts, seed: int, squares: Reals | None = None) -> Reals:
         """Return randomised probability integral transforms: uniform on 0..1 where all is right.
 
         A count has a step of the distribution to itself; a point of it is drawn (Czado, Gneiting
@@ -84,10 +88,11 @@ class Spread:
             mean: (n,) expected counts.
             realised: (n,) what came.
             seed: Of the draw.
+            squares: As for `interval`.
         """
-        size, share = self._shape(mean)
         from scipy.stats import nbinom
 
+        size, share = self._shape(mean, squares)
         below = nbinom.cdf(realised - 1, size, share)
         upto = nbinom.cdf(realised, size, share)
         point = np.random.default_rng(seed).random(len(realised))
@@ -100,15 +105,16 @@ class Spread:
         size, share = self._shape(mean)
         return float(nbinom.logpmf(realised, size, share).sum())
 
-    def _at(self, mean: Reals, probability: float) -> Counts:
+    def _at(self, mean: Reals, probability: float, squares: Reals | None) -> Counts:
         from scipy.stats import nbinom
 
-        size, share = self._shape(mean)
+        size, share = self._shape(mean, squares)
         return np.asarray(nbinom.ppf(probability, size, share), dtype=np.int64)
 
-    def _shape(self, mean: Reals) -> tuple[Reals, Reals]:
+    def _shape(self, mean: Reals, squares: Reals | None = None) -> tuple[Reals, Reals]:
         mean = np.maximum(np.asarray(mean, dtype=np.float64), 1e-9)
-        beyond = max(self.burst, _LEAST) + self.drift * mean
+        drifted = mean if squares is None else squares / mean
+        beyond = max(self.burst, _LEAST) + self.drift * drifted
         return mean / beyond, 1 / (1 + beyond)
 
 

@@ -16,7 +16,7 @@ from warmup_lib.config import Config
 from warmup_lib.forecast.estimators import DEFAULT, Estimator, family
 from warmup_lib.forecast.history import LEVELS, read_counts, read_pressure
 from warmup_lib.forecast.hours import peak, profiles, read_hours
-from warmup_lib.forecast.rolling import Won, choose, forecasts
+from warmup_lib.forecast.rolling import Won, choose, forecasts, volume
 from warmup_lib.forecast.spread import Curve, Spread, fit
 from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
@@ -55,11 +55,13 @@ class _Fitted:
 
     Attributes:
         won: The estimator of each tenant.
+        volume: What the day served brings, in terms of all decayed counts.
         curve: What a decayed count is worth.
         spread: How what comes scatters about it.
     """
 
     won: Mapping[str, Won]
+    volume: float
     curve: Curve
     spread: Spread
 
@@ -93,6 +95,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
     told = {
         level: {
             "estimators": {name: _told(won) for name, won in one.won.items()},
+            "volume": one.volume,
             "curve": asdict(one.curve),
             "spread": asdict(one.spread),
         }
@@ -142,7 +145,8 @@ def _fitted(
     estimators = (Estimator(fixed),) if fixed is not None else family(pressed=pressed)
     room = config.layers.responses.items if level == "prompt" else config.layers.prefixes.items
     won = choose(counts, estimators, max(1, round(room * share)), pressure)
-    return _Fitted(won, *fit(*forecasts(counts, won, pressure)))
+    shape = fit(*forecasts(counts, won, pressure))
+    return _Fitted(won, volume(counts, won, pressure), *shape)
 
 
 def _weights(
@@ -166,7 +170,7 @@ def _worth(rows: pa.Table, fitted: Mapping[str, _Fitted]) -> pa.Table:
     levels = np.asarray(rows["level"].to_numpy())
     for level, one in fitted.items():
         ours = levels == level
-        heat[ours] = one.curve.mean(heat[ours])
+        heat[ours] = one.curve.mean(one.volume * heat[ours])
     worth = pa.array(np.rint(heat * MICRO).astype(np.int64))
     return rows.set_column(rows.column_names.index("heat_micro"), "heat_micro", worth)
 

@@ -14,17 +14,14 @@ from warmup_lib.plan.neighbours import TILE, Floats, Ints
 from warmup_lib.plan.points import Matrix, Points
 
 
-def by_nearest(points: Points, vectors: Matrix, chosen: Ints, served: Mask) -> tuple[Ints, Ints]:
-    """Return the heat and the number of the served rows that each chosen row is nearest to.
+def by_nearest(points: Points, vectors: Matrix, chosen: Ints, served: Mask) -> Ints:
+    """Return for each row the position of the chosen row that is nearest to it, -1: not served.
 
     Args:
         points: The layer's demand.
         vectors: Where its vectors are.
         chosen: Rows that serve, each of them itself; ties go to the earlier one.
         served: (n,) the rows they serve together.
-
-    Returns:
-        Heat in millionths and rows, one entry each a chosen row.
     """
     nearest = np.full(len(points.heat), -1, dtype=np.int64)
     nearest[chosen] = np.arange(len(chosen))
@@ -35,10 +32,7 @@ def by_nearest(points: Points, vectors: Matrix, chosen: Ints, served: Mask) -> t
         givers = chosen[(chosen >= rows.start) & (chosen < rows.stop)]
         place = nearest[givers]
         nearest[rows.start + asked] = place[_closest(matrix, asked, givers - rows.start)]
-    known = nearest >= 0
-    heat = np.zeros(len(chosen), dtype=np.int64)
-    np.add.at(heat, nearest[known], points.heat[known])
-    return heat, np.bincount(nearest[known], minlength=len(chosen)).astype(np.int64)
+    return nearest
 
 
 def _closest(vectors: Floats, rows: Ints, givers: Ints) -> Ints:

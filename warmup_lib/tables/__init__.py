@@ -23,6 +23,7 @@ from warmup_lib.tables.demand import (
     CLUSTERS,
     HEADS,
     HEAT,
+    HOURS,
     LISTED,
     MEMBERS,
     PROMPTS,
@@ -39,6 +40,7 @@ __all__ = [
     "HEADS",
     "HEAT",
     "HITS",
+    "HOURS",
     "INT",
     "LEFT_OUT",
     "LISTED",
@@ -63,7 +65,7 @@ __all__ = [
     "reason_word",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 TABLES: dict[str, Table] = {
     t.name: t
@@ -78,6 +80,7 @@ TABLES: dict[str, Table] = {
         CLUSTERS,
         MEMBERS,
         HEAT,
+        HOURS,
         PLAN,
         LEFT_OUT,
         RECEIPTS,

@@ -222,3 +222,15 @@ HEAT = Table(
     ),
     ("level", "tenant", "digest"),
 )
+
+HOURS = Table(
+    "hours",
+    "One row a tenant and hour of the day: when its requests come.",
+    ("day",),
+    (
+        TENANT,
+        Column("hour", INT, "hour of the day in the configured zone, from 0"),
+        Column("share_micro", INT, "share of a day's requests", "millionths"),
+    ),
+    ("tenant", "hour"),
+)
