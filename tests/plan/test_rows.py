@@ -47,12 +47,12 @@ def test_items_carry_rank_expected_hits_and_reason() -> None:
 
 def test_left_out_says_why() -> None:
     warm = rows_of("plan", [{"item_id": "i3"}])
-    rows = left_out_rows(offer(), choice(4, covered=(1,)), warm)
+    rows = left_out_rows(offer(), choice(4, covered=(1,)), warm, {2: "redis_bytes"})
     assert rows.schema.names == LEFT_OUT.schema.names
     assert [(r["digest"], r["reason"], r["heat_micro"]) for r in rows.to_pylist()] == [
         ("d0", "below_budget", 0),
         ("d1", "covered", 1_000_000),
-        ("d2", "below_budget", 2_000_000),
+        ("d2", "below_budget: redis_bytes", 2_000_000),
     ]
 
 
@@ -67,7 +67,7 @@ def test_counts_by_layer_and_tenant() -> None:
     refused = rows_of(
         "left_out", [{"layer": "prefixes", "digest": r, "reason": r} for r in reasons]
     )
-    left_out = pa.concat_tables([left_out_rows(made, choice(4, 2), PLAN.empty()), refused])
+    left_out = pa.concat_tables([left_out_rows(made, choice(4, 2), PLAN.empty(), {}), refused])
     assert counted(items, left_out, ["responses", "prefixes"]) == {
         "items": {"responses": 2, "prefixes": 0},
         "expected_hits": {"responses": 9.0, "prefixes": 0.0},

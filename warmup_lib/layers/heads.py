@@ -16,6 +16,7 @@ from warmup_lib.targets.kv import token_bytes
 from warmup_lib.targets.tokens import counted, head_tokens, prefill
 
 SHORT = "shorter than one cache block"
+NOT_SERVED = "the host does not serve its model"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class HeadHost:
     def problem(self, head: Head) -> str | None:
         """Say why this host can't have a head; None: it can."""
         there = self.host.model(head) in self.served
-        return None if there else "the host does not serve its model"
+        return None if there else NOT_SERVED
 
     def salt(self, of: PlanItem | Lookup, once: str = "") -> str | None:
         """Return the salt of an item's or a request's tenant; for `once` see `salt_for`."""

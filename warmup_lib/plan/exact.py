@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from warmup_lib.plan.coverage import Mask
-from warmup_lib.plan.problem import NO_CAP, Chosen, Groups, Problem, Reals
+from warmup_lib.plan.problem import NO_CAP, Chosen, Problem, Reals
 
 _NODES = 2000
 _GAP = 1e-5
@@ -84,27 +84,12 @@ def improved(problem: Problem, rows: Mask, loss: Reals, size: int) -> tuple[Mask
     """
     free = _free(problem, rows, loss, size)
     fixed = rows & ~free
-    place = np.where(free, np.cumsum(free) - 1, -1)
-    needs = problem.needs[free]
-    rest = Problem(
-        problem.value[free],
-        problem.cost[:, free],
-        problem.limit - problem.used(fixed),
-        np.where(needs >= 0, place[needs], -1),
-        [_left(groups, fixed, free) for groups in problem.groups],
-    )
-    found = exact(rest, nodes=_NODES, gap=_GAP)
+    found = exact(problem.rest(fixed, free), nodes=_NODES, gap=_GAP)
     if found is None or found.value < problem.worth(rows & free):
         return rows, None
     better = fixed.copy()
     better[free] = found.rows
     return better, found.bound if free[problem.usable].all() else None
-
-
-def _left(groups: Groups, fixed: Mask, free: Mask) -> Groups:
-    count = groups.count(fixed)
-    most = np.where(groups.most < NO_CAP, groups.most - count, NO_CAP)
-    return Groups(groups.of[free], np.maximum(groups.least - count, 0), most)
 
 
 def _free(problem: Problem, rows: Mask, loss: Reals, size: int) -> Mask:

@@ -35,7 +35,9 @@ def encoder_of(lake: Lake, day: str, config: Config) -> tuple[str, int] | None:
     return encoder.fingerprint, encoder.dimension
 
 
-def input_digests(lake: Lake, days: Iterable[str], day: str, encoder: str) -> dict[str, str]:
+def input_digests(
+    lake: Lake, days: Iterable[str], day: str, encoder: str, *, clustered: bool = False
+) -> dict[str, str]:
     """Return the content digest of each partition that a plan of `day` reads.
 
     Vectors stored on later days are left out: those of the texts that count here were there
@@ -44,7 +46,7 @@ def input_digests(lake: Lake, days: Iterable[str], day: str, encoder: str) -> di
     partitions = [(t, {"day": d}) for d in days for t in ("prompts", "heads", "requests")]
     partitions += [(t, {"day": day}) for t in ("heat", "chunks", "listed")]
     chunks = lake.manifest("chunks", {"day": day})
-    if chunks is not None and chunks.rows:
+    if clustered or (chunks is not None and chunks.rows):
         partitions += [(t, {"day": day}) for t in ("clusters", "members")]
     partitions += [
         ("vectors", p)

@@ -6,11 +6,13 @@ before. Sums are whole numbers, so that no number of threads can change a figure
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from warmup_lib.lake import Lake
+from warmup_lib.layers.heads import NOT_SERVED
 from warmup_lib.layers.spent import recorded
 from warmup_lib.plan.current import plan_meta
 
@@ -55,6 +57,13 @@ WHERE list_contains($plans, plan_id) AND layer = 'prefixes' AND hit
     AND cold_ttft_ms IS NOT NULL AND warm_ttft_ms IS NOT NULL AND cached_tokens > 0
 """
 
+_UNSERVED = """
+SELECT DISTINCT receipts.target, plan.model
+FROM receipts
+INNER JOIN plan USING (plan_id, item_id)
+WHERE list_contains($plans, plan_id) AND receipts.layer = 'prefixes'
+    AND receipts.status = 'skipped' AND receipts.error = $why
+"""
 _TAILS = ("answer_p95", "first_token_p95")
 
 
@@ -93,6 +102,7 @@ class Measured:
         token_ms: First-token time that a token in the cache saves; None: not known.
         token_from: Where that is from: `hosts` or `log`.
         spent: By layer, what warming it took.
+        unserved: Model hosts and models, where one was asked to warm the other and has it not.
     """
 
     places: Mapping[Place, Waiting] = field(default_factory=dict)
@@ -100,24 +110,43 @@ class Measured:
     token_ms: float | None = None
     token_from: str | None = None
     spent: Mapping[str, Spent] = field(default_factory=dict)
+    unserved: frozenset[tuple[str, str]] = frozenset()
+
+    def digest(self) -> str:
+        """Return 16 hex digits that change with any figure."""
+        of_places = sorted(self.places.items(), key=repr)
+        of_hosts = sorted(self.spent.items()), sorted(self.unserved)
+        told = repr((of_places, self.answer_ms, self.token_ms, of_hosts))
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def measure(lake: Lake, connection: duckdb.DuckDBPyConnection, first: str, day: str) -> Measured:
+def measure(lake: Lake, first: str, day: str) -> Measured:
     """Return what is known after a day.
 
     Args:
         lake: The lake.
-        connection: Its views.
         first: First day of the history, ISO date.
         day: Last one.
     """
+    connection = lake.sql()
+    try:
+        return _measure(lake, connection, first, day)
+    finally:
+        connection.close()
+
+
+def _measure(lake: Lake, connection: duckdb.DuckDBPyConnection, first: str, day: str) -> Measured:
     bounds: dict[str, Any] = {"first": first, "day": day}
     rows = connection.sql(_ANSWERS, params=bounds).to_arrow_table().to_pylist()
     requests, micros = (sum(row[name] for row in rows) for name in ("requests", "micros"))
     mean = micros / requests / 1000 if requests >= ENOUGH else None
     plans = _earlier(lake, day)
     token_ms, token_from = _token(connection, bounds, plans)
-    return Measured(_places(rows, mean), mean, token_ms, token_from, _spent(lake, plans))
+    asked = connection.sql(_UNSERVED, params={"plans": plans, "why": NOT_SERVED})
+    unserved = frozenset(
+        (row["target"], row["model"]) for row in asked.to_arrow_table().to_pylist()
+    )
+    return Measured(_places(rows, mean), mean, token_ms, token_from, _spent(lake, plans), unserved)
 
 
 def _places(rows: list[dict[str, Any]], mean: float | None) -> dict[Place, Waiting]:

@@ -7,6 +7,7 @@ been chosen by them, and comes beside it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -16,16 +17,25 @@ import pyarrow.compute as pc
 
 from warmup_lib.config import Config
 from warmup_lib.layers.base import Demand, Layer
-from warmup_lib.plan.coverage import Mask
+from warmup_lib.plan.coverage import COST, Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, ints, lay_out
 from warmup_lib.plan.selection import Choice, most_asked, most_covering, served_points
 from warmup_lib.plan.sources.proposed import Proposals, Proposed
-from warmup_lib.plan.sources.united import all_covering, all_of, united
+from warmup_lib.plan.sources.united import (
+    all_covering,
+    all_of,
+    credited,
+    joined_choices,
+    united,
+)
 from warmup_lib.stage import Progress
 from warmup_lib.tables import MICRO
 
 _BYTES_PER_TOKEN = 4
+_POOL = 4
+"""Prompts that shared budgets choose from, for one that the layer may hold."""
+
 _USES = {
     ("embeddings", "L1"): "send it",
     ("embeddings", "L2"): "are of its users",
@@ -52,8 +62,24 @@ class Offer(Protocol):
     def beyond(self, items: pa.Table, total: int) -> Choice:
         """Choose what has to be added to warm items until all catch `total` together."""
 
+    def pool(self, items: pa.Table, cost: Ints | None, tenants: Mapping[str, int]) -> Choice:
+        """Return what may be chosen under shared budgets, each with what it would add.
+
+        Args:
+            items: What is warm already.
+            cost: (n,) what each candidate takes of the budgets, `COST` or more.
+            tenants: Who is to get so many items whatever others ask for.
+        """
+
+    def only(self, rows: Ints, items: pa.Table) -> Choice:
+        """Return these rows as a choice beside warm items, best first."""
+
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
+
+    @property
+    def limit(self) -> int:
+        """Most items."""
 
     @property
     def proposed(self) -> Proposed:
@@ -109,7 +135,7 @@ class ByHeat:
     def __init__(self, candidates: pa.Table, limit: int, proposed: Proposed | None = None) -> None:
         self.candidates = candidates
         self.proposed = proposed or Proposed.by_demand(candidates.num_rows)
-        self._limit = limit
+        self.limit = limit
         self._heat = ints(candidates["heat_micro"])
         self._tokens = _head_tokens(candidates)
         kinds = (candidates[name].to_pylist() for name in ("layer", "tier"))
@@ -139,6 +165,17 @@ class ByHeat:
         held[named.rows] = True
         return self._with(self._choose(held, total - self.caught(items) - named.total), named)
 
+    def pool(self, items: pa.Table, cost: Ints | None, tenants: Mapping[str, int]) -> Choice:  # noqa: ARG002
+        """Return what may be chosen under shared budgets, each with what it would add."""
+        asked = (self._heat > 0) & self.proposed.logged
+        return all_of(self._heat, self._rank, (asked | self.proposed.named) & ~self._held(items))
+
+    def only(self, rows: Ints, items: pa.Table) -> Choice:  # noqa: ARG002
+        """Return these rows as a choice beside warm items, best first."""
+        chosen = np.zeros(len(self._heat), np.bool_)
+        chosen[rows] = True
+        return credited(all_of(self._heat, self._rank, chosen), self.proposed)
+
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
         row = choice.rows[position]
@@ -151,13 +188,13 @@ class ByHeat:
         return f"{asked} share its {tokens:,} tokens (estimated)" if tokens else f"{asked} need it"
 
     def _choose(self, held: Mask, enough: int | None) -> Choice:
-        limit = _quota(self._limit, self.proposed)
+        limit = _quota(self.limit, self.proposed)
         return most_asked(self._heat, self._rank, held | ~self.proposed.logged, limit, enough)
 
     def _with(self, own: Choice, named: Choice) -> Choice:
         if not len(named.rows):
             return own
-        both = united(own, named, self.proposed, self._limit)
+        both = united(own, named, self.proposed, self.limit)
         return replace(both, covered=both.rows)
 
     def _held(self, items: pa.Table) -> Mask:
@@ -184,7 +221,7 @@ class ByCoverage:
         self._points = lay_out(prompts, candidates, known)
         self._vectors = vectors
         self._threshold = threshold
-        self._limit = limit
+        self.limit = limit
         self._progress = progress
 
     def best(self) -> Choice:
@@ -213,6 +250,47 @@ class ByCoverage:
         own = self._choose(held, served, enough)
         return own if named is None else self._with(own, named, warm)
 
+    def pool(self, items: pa.Table, cost: Ints | None, tenants: Mapping[str, int]) -> Choice:
+        """Return what may be chosen under shared budgets, each with what it would add.
+
+        These are more than there is room for: what covers the most for its cost, over all and of
+        each tenant with a floor.
+        """
+        warm = self._points.holding(items)
+        named, served = self._name(warm, self._served_by(warm))
+        free = self._among(self.proposed.logged & ~self.proposed.named) & ~warm
+        per_point = None if cost is None else np.append(cost, COST)[self._points.candidate]
+        lists = [(_POOL * self.limit, np.zeros(len(free), np.bool_))]
+        for tenant, floor in tenants.items():
+            ours = pc.starts_with(self._points.key, pattern=f"{tenant}\0")
+            lists.append((floor, ~np.asarray(ours, dtype=np.bool_)))
+        own = [
+            most_covering(
+                self._points,
+                self._vectors,
+                self._threshold,
+                most,
+                self._progress,
+                held=~free | others,
+                served=served | others,
+                cost=per_point,
+            )
+            for most, others in lists
+            if most
+        ]
+        return joined_choices([named, *own])
+
+    def only(self, rows: Ints, items: pa.Table) -> Choice:
+        """Return these rows as a choice beside warm items, best first."""
+        chosen = np.zeros(self.candidates.num_rows, np.bool_)
+        chosen[rows] = True
+        warm = self._points.holding(items)
+        made, _ = all_covering(
+            self._points, self._vectors, self._threshold, self._among(chosen), self._served_by(warm)
+        )
+        covered = self._points.candidate[self._served_by(warm | self._among(chosen))]
+        return credited(replace(made, covered=covered[covered >= 0]), self.proposed)
+
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
         if not choice.expected[position]:
@@ -228,7 +306,7 @@ class ByCoverage:
             self._points,
             self._vectors,
             self._threshold,
-            _quota(self._limit, self.proposed),
+            _quota(self.limit, self.proposed),
             self._progress,
             held=held | ~self._among(self.proposed.logged),
             served=served,
@@ -241,7 +319,7 @@ class ByCoverage:
         return all_covering(self._points, self._vectors, self._threshold, rows, served)
 
     def _with(self, own: Choice, named: Choice, warm: Mask) -> Choice:
-        both = united(own, named, self.proposed, self._limit)
+        both = united(own, named, self.proposed, self.limit)
         if len(both.rows) == len(own.rows) + len(named.rows):
             return both
         covered = self._points.candidate[self._served_by(warm | self._rows_of(both))]

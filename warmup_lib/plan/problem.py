@@ -51,7 +51,7 @@ class Problem:
         value: (n,) what a row is worth, not negative.
         cost: (m, n) what it takes of each budget, not negative.
         limit: (m,) the budgets.
-        needs: (n,) row that has to be chosen too and stands before it, -1: none.
+        needs: (n,) row that has to be chosen too, -1: none.
         groups: Ways in which rows are counted.
     """
 
@@ -87,6 +87,22 @@ class Problem:
         """Return the problem with no floor above what a choice reaches."""
         lower = [replace(g, least=np.minimum(g.least, g.count(chosen))) for g in self.groups]
         return replace(self, groups=tuple(lower))
+
+    def rest(self, fixed: Mask, free: Mask) -> Problem:
+        """Return what is left to choose once some rows are chosen.
+
+        Args:
+            fixed: What is chosen.
+            free: What may still be; what a row needs is fixed or free too.
+        """
+        place = np.append(np.where(free, np.cumsum(free) - 1, -1), -1)
+        return Problem(
+            self.value[free],
+            self.cost[:, free],
+            self.limit - self.used(fixed),
+            place[self.needs[free]],
+            tuple(_left(groups, fixed, free) for groups in self.groups),
+        )
 
     @cached_property
     def depths(self) -> Sequence[Ints]:
@@ -129,6 +145,12 @@ class Chosen:
     def gap(self) -> float:
         """Share of the bound that the choice may be short of the best one."""
         return 1 - self.value / self.bound if self.bound else 0.0
+
+
+def _left(groups: Groups, fixed: Mask, free: Mask) -> Groups:
+    count = groups.count(fixed)
+    most = np.where(groups.most < NO_CAP, groups.most - count, NO_CAP)
+    return Groups(groups.of[free], np.maximum(groups.least - count, 0), most)
 
 
 def pruned(problem: Problem, chosen: Mask) -> Mask:

@@ -45,10 +45,19 @@ def _sources(offer: Offer, choice: Choice) -> list[list[str] | None]:
     ]
 
 
-def left_out_rows(offer: Offer, choice: Choice, warm: pa.Table) -> pa.Table:
+def left_out_rows(
+    offer: Offer, choice: Choice, warm: pa.Table, beyond: Mapping[int, str]
+) -> pa.Table:
     """Return what was not chosen and is not warm already, as rows of the `left_out` table.
 
-    The reason is `covered` where a chosen or a warm item serves it, else `below_budget`.
+    The reason is `covered` where a chosen or a warm item serves it, else `below_budget`, with the
+    budget where it is known.
+
+    Args:
+        offer: What was chosen from.
+        choice: What was chosen.
+        warm: What is warm already.
+        beyond: Row of a candidate -> the budget that had no room for it.
     """
     covered = np.zeros(offer.candidates.num_rows, np.bool_)
     covered[choice.covered] = True
@@ -56,7 +65,10 @@ def left_out_rows(offer: Offer, choice: Choice, warm: pa.Table) -> pa.Table:
     out[choice.rows] = False
     warm_ids = warm["item_id"].combine_chunks()
     out &= ~np.asarray(pc.is_in(offer.candidates["item_id"], value_set=warm_ids), dtype=np.bool_)
-    reason = pc.if_else(pa.array(covered), "covered", "below_budget")
+    words = np.full(len(covered), "below_budget", np.object_)
+    for row, budget in beyond.items():
+        words[row] = f"below_budget: {budget}"
+    reason = pc.if_else(pa.array(covered), "covered", pa.array(words, STR))
     table = offer.candidates.select(["layer", "tenant", "key_digest", "heat_micro"])
     return (
         table.append_column("reason", reason)

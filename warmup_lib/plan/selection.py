@@ -56,7 +56,7 @@ def most_asked(heat: Ints, rank: Ints, held: Mask, limit: int, enough: int | Non
     """
     order = np.lexsort((rank, -heat))
     rows = order[(heat[order] > 0) & ~held[order]][:limit]
-    rows = rows[: _needed(heat[rows], enough)]
+    rows = rows[: needed(heat[rows], enough)]
     return Choice(rows, heat[rows], np.ones(len(rows), np.int64), rows)
 
 
@@ -187,7 +187,7 @@ def _merged(
     whose = np.repeat(np.arange(len(found)), [len(f.picks.rows) for f in found])
     worth = for_cost(gains, None if cost is None else cost[rows])
     order = np.lexsort((points.rank[rows], -worth))[:limit]
-    order = order[: _needed(gains[order], enough)]
+    order = order[: needed(gains[order], enough)]
     covered = served.copy()
     covered[rows[order]] = True
     # Gains for a cost never rise inside a group, so what is kept of its picks is the first of them.
@@ -200,8 +200,8 @@ def _merged(
     )
 
 
-def _needed(gains: Ints, enough: int | None) -> int:
-    """Return how many of the gains, best first, add up to enough."""
+def needed(gains: Ints, enough: int | None) -> int:
+    """Return how many of the gains, best first, add up to enough; None: all of them."""
     if enough is None:
         return len(gains)
     if enough <= 0:

@@ -17,19 +17,21 @@ from warmup_lib.config import Config
 from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import InputDataError
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Demand, Layer
+from warmup_lib.layers.base import Layer
 from warmup_lib.layers.registry import LAYERS, enabled
+from warmup_lib.plan.budgets import Shared, sharing
 from warmup_lib.plan.current import current_plan, next_sequence, plan_meta, standing
 from warmup_lib.plan.demand import history_days, read_demand
 from warmup_lib.plan.drift import drift
 from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_files
-from warmup_lib.plan.offer import Offer, of_tier, open_offers
+from warmup_lib.plan.measured import measure
+from warmup_lib.plan.parts import Chooser, Part, open_parts
+from warmup_lib.plan.planned import planned
 from warmup_lib.plan.rows import counted, item_rows, left_out_rows
-from warmup_lib.plan.selection import Choice
-from warmup_lib.plan.sources.proposed import Proposals
 from warmup_lib.plan.sources.proposing import propose
+from warmup_lib.plan.value import Value
 from warmup_lib.stage import Progress, StageReport, silent
-from warmup_lib.tables import LEFT_OUT, MICRO
+from warmup_lib.tables import LEFT_OUT, MICRO, PLAN
 
 STRATEGIES = ("full", "incremental")
 
@@ -82,9 +84,12 @@ def run(
     days = history_days(lake, day, config)
     encoder, dimension = _encoder(lake, config, ask)
     base = current_plan(lake, day, layers=ask.names, scope=ask.scope)
-    inputs = input_digests(lake, days, day, encoder)
+    inputs = input_digests(lake, days, day, encoder, clustered=config.plan.cluster_cap < 1)
     for layer in ask.layers:
         inputs |= layer.inputs(config)
+    measured = measure(lake, days[0], day)
+    if sharing(config):
+        inputs["measured"] = measured.digest()
     made_from = _made_from(config, ask, encoder, base, inputs)
     progress("demand", 0, None)
     demand = read_demand(
@@ -94,13 +99,21 @@ def run(
     # Neighbours are searched by one thread a core: more BLAS threads would wait on each other.
     with threadpool_limits(1, user_api="blas"):
         known = _standing(lake, base, day, encoder, renewed=True)
-        parts = _weigh(lake, config, ask, demand, proposals, known, progress)
-        facts = _drift_facts(config, base, parts)
+        vectors = LakeVectors(lake, demand.encoder)
+        parts = open_parts(ask.layers, demand, proposals, config, vectors, known, progress)
+        chooser = Chooser(config, Value(config, measured), _clusters(lake, config, day))
+        best = chooser.best(parts)
+        facts = _drift_facts(config, base, parts, best)
         if not force and _still_serves(lake, config, base, facts, made_from["inputs"]):
             made = _wait(lake, base, parts, facts)
         else:
-            warm = _standing(lake, made_from["base"], day, encoder, renewed=False)
-            made = _write(lake, made_from, parts, warm, facts)
+            if made_from["base"] is not None:
+                warm = _standing(lake, made_from["base"], day, encoder, renewed=False)
+                chosen = chooser.beyond(parts, best, warm)
+            else:
+                warm, chosen = PLAN.empty(), best
+            made = _write(lake, made_from, parts, chosen, warm, chooser.value, facts)
+            made = replace(made, notes=_nothing_to_warm(parts, best))
     rows_in = demand.prompts.num_rows + demand.heads.num_rows
     return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started)
 
@@ -119,25 +132,6 @@ class _Ask:
     @property
     def names(self) -> list[str]:
         return [layer.name for layer in self.layers]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One layer's part of the plan, or that of one of its tiers.
-
-    Attributes:
-        tier: The tier; None: the layer's main items.
-        best: What a plan from nothing would choose.
-        caught: What the current plan still catches, in millionths of a hit a day.
-        refused: What must not be warmed, rows of the `left_out` table.
-    """
-
-    name: str
-    tier: str | None
-    offer: Offer
-    best: Choice
-    caught: int
-    refused: pa.Table
 
 
 def _ask(
@@ -206,31 +200,20 @@ def _standing(lake: Lake, plan: str | None, day: str, encoder: str, *, renewed: 
     return items.filter(pc.equal(pc.fill_null(items["encoder"], encoder), encoder))
 
 
-def _weigh(
-    lake: Lake,
-    config: Config,
-    ask: _Ask,
-    demand: Demand,
-    proposals: Proposals,
-    known: pa.Table,
-    progress: Progress,
-) -> list[_Part]:
-    vectors = LakeVectors(lake, demand.encoder)
-    parts = []
-    for layer in ask.layers:
-        held = known.filter(pc.equal(known["layer"], layer.name))
-        refused = layer.refused(demand, config)
-        offers = open_offers(layer, demand, proposals, config, vectors, held, progress)
-        for tier, offer in offers.items():
-            caught = offer.caught(of_tier(held, tier))
-            parts.append(_Part(layer.name, tier, offer, offer.best(), caught, refused))
-            refused = refused.slice(0, 0)
-    return parts
+def _clusters(lake: Lake, config: Config, day: str) -> pa.Table | None:
+    """Return which cluster each text of a day is in; None: no cluster has a cap."""
+    if config.plan.cluster_cap == 1:
+        return None
+    if lake.manifest("members", {"day": day}) is None:
+        raise InputDataError(f"no clusters for {day}: run `cluster` for it first")
+    return lake.read("members", {"day": day}, ["tenant", "text_digest", "cluster_id"])
 
 
-def _drift_facts(config: Config, base: str | None, parts: list[_Part]) -> dict[str, Any]:
-    main = [part for part in parts if part.tier is None]
-    moved = drift({p.name: p.caught for p in main}, {p.name: p.best.total for p in main})
+def _drift_facts(
+    config: Config, base: str | None, parts: list[Part], best: Shared
+) -> dict[str, Any]:
+    main = [(p, choice) for p, choice in zip(parts, best.choices, strict=True) if p.tier is None]
+    moved = drift({p.name: p.caught for p, _ in main}, {p.name: c.total for p, c in main})
     by_layer = {layer: round(share, 6) for layer, share in moved.items()}
     return {
         "current": base,
@@ -254,7 +237,7 @@ def _still_serves(
     )
 
 
-def _wait(lake: Lake, base: str | None, parts: list[_Part], facts: dict[str, Any]) -> StageReport:
+def _wait(lake: Lake, base: str | None, parts: list[Part], facts: dict[str, Any]) -> StageReport:
     names = list(dict.fromkeys(part.name for part in parts))
     items = lake.read("plan", {"plan_id": base or ""})
     items = items.filter(pc.is_in(items["layer"], value_set=pa.array(names)))
@@ -275,36 +258,52 @@ def _wait(lake: Lake, base: str | None, parts: list[_Part], facts: dict[str, Any
 def _write(
     lake: Lake,
     made_from: dict[str, Any],
-    parts: list[_Part],
+    parts: list[Part],
+    chosen: Shared,
     warm: pa.Table,
+    value: Value,
     drift_facts: dict[str, Any],
 ) -> StageReport:
-    items, left_out = [], []
+    rows, left_out = [], []
     ranked: Counter[str] = Counter()
-    for part in parts:
-        choice = part.best
-        if made_from["base"] is not None:
-            held = of_tier(warm.filter(pc.equal(warm["layer"], part.name)), part.tier)
-            choice = part.offer.beyond(held, part.best.total)
-        items.append(item_rows(part.offer, choice, after=ranked[part.name]))
+    for part, choice, beyond in zip(parts, chosen.choices, chosen.beyond, strict=True):
+        rows.append(item_rows(part.offer, choice, after=ranked[part.name]))
         ranked[part.name] += len(choice.rows)
-        left_out += [left_out_rows(part.offer, choice, warm), part.refused]
+        left_out += [left_out_rows(part.offer, choice, warm, beyond), part.refused]
     ident = plan_id(made_from)
-    chosen, others = pa.concat_tables(items), pa.concat_tables(left_out)
+    items, others = pa.concat_tables(rows), pa.concat_tables(left_out)
     facts = {
         "plan_id": ident,
         "decision": "planned",
-        **counted(chosen, others, made_from["layers"]),
+        **counted(items, others, made_from["layers"]),
         **drift_facts,
+        **chosen.facts,
+        "budgets": _limits(parts, chosen) | chosen.facts["budgets"],
+        "planned": planned(items, list(dict.fromkeys(part.layer for part in parts)), value),
+        "figures": value.sources(),
     }
     sequence = next_sequence(lake, ident, made_from["day"])
     meta = {**made_from, "sequence": sequence, "facts": facts}
     # The plan itself comes last: where it is there, what belongs to it is too.
     lake.replace("left_out", {"plan_id": ident}, others, meta)
-    lake.replace("plan", {"plan_id": ident}, chosen, meta)
-    notes = tuple(
+    lake.replace("plan", {"plan_id": ident}, items, meta)
+    return StageReport("plan", 0, items.num_rows, 0.0, (), facts)
+
+
+def _nothing_to_warm(parts: list[Part], best: Shared) -> tuple[str, ...]:
+    return tuple(
         f"{part.name}: nothing to warm, no candidate is expected to be asked for"
-        for part in parts
-        if part.tier is None and not part.best.total
+        for part, choice in zip(parts, best.choices, strict=True)
+        if part.tier is None and not choice.total
     )
-    return StageReport("plan", 0, chosen.num_rows, 0.0, notes, facts)
+
+
+def _limits(parts: list[Part], chosen: Shared) -> dict[str, dict[str, int]]:
+    """Return how many items each layer and tier may have, and has."""
+    return {
+        f"items/{part.name}" if part.tier is None else f"items/{part.name}/{part.tier}": {
+            "limit": part.offer.limit,
+            "used": len(choice.rows),
+        }
+        for part, choice in zip(parts, chosen.choices, strict=True)
+    }

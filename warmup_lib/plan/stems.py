@@ -25,10 +25,14 @@ class Stems:
     Attributes:
         above: (n,) row that each one begins with, -1: none.
         tokens: (n,) tokens that each one adds to it.
+        ends: (n,) tokens from the beginning to the end of each one.
+        head: (n,) a head that begins with it, itself for a head.
     """
 
     above: Ints
     tokens: Ints
+    ends: Ints
+    head: Ints
 
 
 def stems(heads: Sequence[tuple[str, bytes]]) -> Stems:
@@ -39,6 +43,7 @@ def stems(heads: Sequence[tuple[str, bytes]]) -> Stems:
     """
     reach = [len(text) // _BYTES for _, text in heads]
     above = [-1] * len(heads)
+    owner = list(range(len(heads)))
     path: list[int] = []  # from a root to the head before, each row reaching farther
     before = ("", b"")
     for row in sorted(range(len(heads)), key=lambda row: (heads[row], row)):
@@ -49,14 +54,15 @@ def stems(heads: Sequence[tuple[str, bytes]]) -> Stems:
         if common and not (path and reach[path[-1]] == common):
             reach.append(common)
             above.append(above[below])
+            owner.append(row)
             above[below] = len(reach) - 1
             path.append(above[below])
         above[row] = path[-1] if path else -1
         path.append(row)
         before = heads[row]
-    ends = np.array([*reach, 0], np.int64)
+    ends = BLOCK * np.array([*reach, 0], np.int64)
     parents = np.array(above, np.int64)
-    return Stems(parents, BLOCK * (ends[:-1] - ends[parents]))
+    return Stems(parents, ends[:-1] - ends[parents], ends[:-1], np.array(owner, np.int64))
 
 
 def _common(a: tuple[str, bytes], b: tuple[str, bytes]) -> int:

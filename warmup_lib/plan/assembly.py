@@ -1,0 +1,283 @@
+"""The rows of all layers together: what each one is worth, takes and needs, and how it is counted.
+
+The rows are the items of each layer's pool, one pool after another, and then the stems that heads
+share, which are no items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.config import Config
+from warmup_lib.plan.coverage import COST, Mask
+from warmup_lib.plan.neighbours import Ints
+from warmup_lib.plan.offer import Offer
+from warmup_lib.plan.points import ints, joined
+from warmup_lib.plan.problem import NO_CAP, Groups, Problem
+from warmup_lib.plan.selection import Choice
+from warmup_lib.plan.stems import Stems, stems
+from warmup_lib.plan.value import Value
+from warmup_lib.tables import MICRO
+
+ITEMS, QUERIES, TENANT, CLUSTER = "items", "queries", "tenant_cap", "cluster_cap"
+"""How items are counted: by layer, as the log's own, by tenant, by cluster of prompts."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """One offer among those that share budgets.
+
+    Attributes:
+        layer: Its layer.
+        tier: Its tier.
+        target_kind: Where its items are warmed: `redis` or `host`.
+        offer: The offer.
+        warm: What is warm of it already, and stays: rows of the `plan` table.
+    """
+
+    layer: str
+    tier: str | None
+    target_kind: str
+    offer: Offer
+    warm: pa.Table
+
+    @property
+    def name(self) -> str:
+        """Layer and tier."""
+        return self.layer if self.tier is None else f"{self.layer}/{self.tier}"
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What can be chosen of all entrants. Arrays have one entry an item, stems left out.
+
+    Attributes:
+        entrants: They.
+        pools: Of each one, what may be chosen.
+        items: Rows of the `plan` table.
+        part: Number of the entrant.
+        heads: Which items are heads.
+        stems: Their trees: first they themselves.
+    """
+
+    entrants: Sequence[Entrant]
+    pools: Sequence[Choice]
+    items: pa.Table
+    part: Ints
+    heads: Ints
+    stems: Stems
+
+    @staticmethod
+    def of(entrants: Sequence[Entrant], config: Config, value: Value) -> Assembly:
+        """Ask the entrants, at least one, what may be chosen."""
+        pools = [_pool(entrant, config, value) for entrant in entrants]
+        items = pa.concat_tables(
+            e.offer.candidates.take(pa.array(p.rows)) for e, p in zip(entrants, pools, strict=True)
+        )
+        part = np.repeat(np.arange(len(pools)), [len(pool.rows) for pool in pools])
+        heads = np.flatnonzero(np.array([e.layer == "prefixes" for e in entrants])[part])
+        return Assembly(
+            entrants, pools, items, part, heads, head_stems(items.take(pa.array(heads)))
+        )
+
+    @property
+    def count(self) -> int:
+        """Rows, stems included."""
+        return len(self.part) + len(self.stems.above) - len(self.heads)
+
+    @property
+    def places(self) -> Ints:
+        """Row of each head and of each stem, in the order of `stems`."""
+        return np.append(self.heads, np.arange(len(self.part), self.count))
+
+    def rows(self, values: Any, stem: Any) -> Any:
+        """Return values of items as values of all rows, with one that all stems have."""
+        return np.append(values, np.full(self.count - len(self.part), stem))
+
+    def each(self, of: Callable[[Offer], Any]) -> Any:
+        """Return what the offers say of each item."""
+        pairs = zip(self.entrants, self.pools, strict=True)
+        return np.concatenate([of(entrant.offer)[pool.rows] for entrant, pool in pairs])
+
+    def where(self, of: Callable[[Entrant], bool]) -> Mask:
+        """Return which items are of some entrants."""
+        return np.array([of(entrant) for entrant in self.entrants], np.bool_)[self.part]
+
+    def choices(self, chosen: Mask) -> list[Choice]:
+        """Return what is chosen, by entrant."""
+        mine = chosen[: len(self.part)]
+        return [
+            entrant.offer.only(pool.rows[mine[self.part == n]], entrant.warm)
+            for n, (entrant, pool) in enumerate(zip(self.entrants, self.pools, strict=True))
+        ]
+
+    @property
+    def tokens(self) -> Ints:
+        """Tokens that each row adds to what it begins with."""
+        tokens = np.zeros(self.count, np.int64)
+        tokens[self.places] = self.stems.tokens
+        return tokens
+
+    def values(self, value: Value) -> Ints:
+        """Return what each row is worth."""
+        ends = np.zeros(len(self.part), np.int64)
+        ends[self.heads] = self.stems.ends[: len(self.heads)]
+        saved = [
+            value.saved(self.items.filter(pa.array(mine)), pool.expected, ends[mine])
+            for n, pool in enumerate(self.pools)
+            for mine in [self.part == n]
+        ]
+        worth = np.concatenate(saved) * self.each(lambda offer: offer.proposed.weight)
+        # What somebody names is taken where there is room, whatever is expected of it.
+        least = self.each(lambda offer: offer.proposed.named).astype(np.int64)
+        whole: Ints = self.rows(np.maximum(np.floor(worth).astype(np.int64), least), 0)
+        return whole
+
+    def needs(self) -> Ints:
+        """Return the row that each one needs: a stem, else its adapter, else its model."""
+        layers = np.array([entrant.layer for entrant in self.entrants], np.str_)[self.part]
+        model, adapter = (self.items[name].to_pylist() for name in ("model", "adapter"))
+        loaded = {adapter[row]: row for row in np.flatnonzero(layers == "adapters").tolist()}
+        ready = {model[row]: row for row in np.flatnonzero(layers == "weights").tolist()}
+        needs = np.full(self.count, -1)
+
+        def host(row: int) -> int:
+            return loaded.get(adapter[row], ready.get(model[row], -1))
+
+        for row in loaded.values():
+            needs[row] = ready.get(model[row], -1)
+        mute = np.asarray(pc.is_null(self.items["response"]), dtype=np.bool_)
+        for row in np.flatnonzero((layers == "responses") & mute).tolist():
+            needs[row] = host(row)
+        for place, above, head in zip(self.places, self.stems.above, self.stems.head, strict=True):
+            needs[place] = self.places[above] if above >= 0 else host(int(self.heads[head]))
+        return needs
+
+    def cost(self, config: Config, value: Value) -> dict[str, tuple[Ints, int]]:
+        """Return, by the name of a budget, what each row takes of it, and what there is."""
+        budgets, tokens = config.plan.budgets, self.tokens
+        made: dict[str, tuple[Ints, int]] = {}
+        if budgets.redis_bytes is not None:
+            stored = self.where(lambda entrant: entrant.target_kind == "redis")
+            held = sum(
+                int(pc.sum(e.warm["bytes"], min_count=0).as_py())
+                for e in self.entrants
+                if e.target_kind == "redis"
+            )
+            taken = self.rows(np.where(stored, ints(self.items["bytes"]), 0), 0)
+            made["redis_bytes"] = (taken, max(0, budgets.redis_bytes - held))
+        model = [self.items["model"][int(row)].as_py() for row in self.heads[self.stems.head]]
+        for host, most in sorted(budgets.kv_tokens.items()):
+            away = np.zeros(self.count, np.bool_)
+            away[self.places] = [(host, name) in value.measured.unserved for name in model]
+            made[f"kv_tokens/{host}"] = (np.where(away, 0, tokens), most)
+        if budgets.seconds is not None:
+            most = int(budgets.seconds.total_seconds() * MICRO)
+            micros = self._micros(value)
+            on_redis = self.rows(self.where(lambda entrant: entrant.target_kind == "redis"), False)
+            made["microseconds/redis"] = (np.where(on_redis, micros, 0), most)
+            made["microseconds/host"] = (np.where(on_redis, 0, micros), most)
+        return made
+
+    def _micros(self, value: Value) -> Ints:
+        """Return how long each row takes to be warmed."""
+        tokens = self.tokens
+        seconds = [
+            value.seconds(self.items.filter(pa.array(mine)), tokens[: len(mine)][mine])
+            for n in range(len(self.entrants))
+            for mine in [self.part == n]
+        ]
+        whole = self.rows(np.concatenate(seconds), 0.0)
+        shared = self.places[len(self.heads) :]
+        whole[shared] = tokens[shared] * value.spent("prefixes").token_s
+        micros: Ints = np.ceil(whole * MICRO).astype(np.int64)
+        return micros
+
+    def groups(self, config: Config, clusters: pa.Table | None) -> dict[str, Groups]:
+        """Return how items are counted, by what the caps are called.
+
+        Args:
+            config: The settings.
+            clusters: `tenant`, `text_digest` and `cluster_id`; None: no cluster has a cap.
+        """
+        limits = np.array([entrant.offer.limit for entrant in self.entrants])
+        nothing = np.zeros(len(limits), np.int64)
+        quotas = np.array(
+            [NO_CAP if q is None else q for q in (e.offer.proposed.quota for e in self.entrants)]
+        )
+        own = self.each(lambda offer: offer.proposed.logged & ~offer.proposed.named)
+        made = {
+            ITEMS: Groups(self.rows(self.part, -1), nothing, limits),
+            QUERIES: Groups(self.rows(np.where(own, self.part, -1), -1), nothing, quotas),
+        }
+        if config.plan.tenants:
+            made[TENANT] = self._tenants(config, limits)
+        if clusters is not None:
+            made[CLUSTER] = self._clusters(config.plan.cluster_cap, clusters, limits)
+        return made
+
+    def _tenants(self, config: Config, limits: Ints) -> Groups:
+        shares = config.plan.tenants
+        place = pc.index_in(self.items["tenant"], value_set=pa.array(shares, pa.string()))
+        tenant = ints(pc.fill_null(place, -1))
+        of = np.where(tenant < 0, -1, self.part * len(shares) + tenant)
+        floor, cap = (
+            np.array([int(getattr(s, name) * most) for most in limits for s in shares.values()])
+            for name in ("floor", "cap")
+        )
+        there = np.bincount(of[of >= 0], minlength=len(floor))
+        return Groups(self.rows(of, -1), np.minimum(floor, there), cap)
+
+    def _clusters(self, cap: float, clusters: pa.Table, limits: Ints) -> Groups:
+        known = joined(clusters["tenant"], clusters["text_digest"]).combine_chunks()
+        text = joined(self.items["tenant"], self.items["text_digest"])
+        place = pc.index_in(text, value_set=known)
+        numbers = clusters["cluster_id"].combine_chunks().dictionary_encode()
+        count = max(1, len(numbers.dictionary))
+        cluster = ints(pc.fill_null(numbers.indices.take(place), -1))
+        of = np.where(cluster < 0, -1, self.part * count + cluster)
+        most = np.repeat(np.maximum(1, (cap * limits).astype(np.int64)), count)
+        return Groups(self.rows(of, -1), np.zeros(len(most), np.int64), most)
+
+    def problem(
+        self, cost: dict[str, tuple[Ints, int]], groups: dict[str, Groups], value: Value
+    ) -> Problem:
+        """Return what to choose from, under these budgets and caps."""
+        taken = np.array([column for column, _ in cost.values()], np.int64)
+        limit = np.array([most for _, most in cost.values()], np.int64)
+        taken = taken.reshape(len(limit), self.count)
+        return Problem(self.values(value), taken, limit, self.needs(), tuple(groups.values()))
+
+
+def _pool(entrant: Entrant, config: Config, value: Value) -> Choice:
+    offer, plan = entrant.offer, config.plan
+    floors = {tenant: int(share.floor * offer.limit) for tenant, share in plan.tenants.items()}
+    return offer.pool(entrant.warm, _shares(entrant, config, value), floors)
+
+
+def _shares(entrant: Entrant, config: Config, value: Value) -> Ints | None:
+    """Return what each candidate takes of all budgets, over what the cheapest takes."""
+    budgets, candidates = config.plan.budgets, entrant.offer.candidates
+    if not budgets.shared or not candidates.num_rows:
+        return None
+    share = np.full(candidates.num_rows, 1 / entrant.offer.limit)
+    if budgets.redis_bytes is not None and entrant.target_kind == "redis":
+        share += ints(candidates["bytes"]) / budgets.redis_bytes
+    if budgets.seconds is not None:
+        spent = value.seconds(candidates, np.zeros(len(share), np.int64))
+        share += spent / budgets.seconds.total_seconds()
+    return np.asarray(np.round(COST * share / share.min()), dtype=np.int64)
+
+
+def head_stems(heads: pa.Table) -> Stems:
+    """Return the trees of heads: what is kept for one tenant, model and adapter is shared."""
+    place = joined(*(heads[name] for name in ("tenant", "model", "model_revision", "adapter")))
+    text = joined(heads["system_prompt"], heads["tools"])
+    pairs = zip(place.to_pylist(), text.to_pylist(), strict=True)
+    return stems([(where, whole.encode()) for where, whole in pairs])

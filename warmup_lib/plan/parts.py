@@ -1,0 +1,135 @@
+"""The parts of a plan, one a layer and tier, and their choices: each by itself, or all together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.config import Config
+from warmup_lib.layers.base import Demand, Layer
+from warmup_lib.plan.assembly import Entrant
+from warmup_lib.plan.budgets import Shared, choose, sharing
+from warmup_lib.plan.offer import Offer, of_tier, open_offers
+from warmup_lib.plan.points import Matrix
+from warmup_lib.plan.selection import Choice, needed
+from warmup_lib.plan.sources.proposed import Proposals
+from warmup_lib.plan.value import Value
+from warmup_lib.stage import Progress
+from warmup_lib.tables import PLAN
+
+
+@dataclass(frozen=True)
+class Part:
+    """One layer's part of the plan, or that of one of its tiers.
+
+    Attributes:
+        layer: The layer.
+        tier: The tier; None: the layer's main items.
+        offer: What may be chosen from.
+        caught: What the current plan still catches, in millionths of a hit a day.
+        refused: What must not be warmed, rows of the `left_out` table.
+    """
+
+    layer: Layer
+    tier: str | None
+    offer: Offer
+    caught: int
+    refused: pa.Table
+
+    @property
+    def name(self) -> str:
+        """The layer's name."""
+        return self.layer.name
+
+    def entrant(self, warm: pa.Table) -> Entrant:
+        """Return the part as one of those that share budgets, beside what of it is warm."""
+        return Entrant(self.name, self.tier, self.layer.target_kind, self.offer, self._of(warm))
+
+    def beyond(self, warm: pa.Table, total: int) -> Choice:
+        """Choose what has to be added to warm items until all catch `total` together."""
+        return self.offer.beyond(self._of(warm), total)
+
+    def until(self, choice: Choice, warm: pa.Table, total: int) -> Choice:
+        """Return as much of a choice as catches `total` together with warm items."""
+        ours = self._of(warm)
+        kept = needed(choice.expected, total - self.offer.caught(ours))
+        return choice if kept >= len(choice.rows) else self.offer.only(choice.rows[:kept], ours)
+
+    def _of(self, items: pa.Table) -> pa.Table:
+        return of_tier(items.filter(pc.equal(items["layer"], self.name)), self.tier)
+
+
+def open_parts(
+    layers: Sequence[Layer],
+    demand: Demand,
+    proposals: Proposals,
+    config: Config,
+    vectors: Matrix,
+    known: pa.Table,
+    progress: Progress,
+) -> list[Part]:
+    """Return the parts of a plan.
+
+    Args:
+        layers: The layers, in order.
+        demand: What is asked for.
+        proposals: What the sources propose of it.
+        config: The settings.
+        vectors: Vectors under the demand's encoder.
+        known: The items of the current plan.
+        progress: Told how far the coverage is.
+    """
+    parts = []
+    for layer in layers:
+        held = known.filter(pc.equal(known["layer"], layer.name))
+        refused = layer.refused(demand, config)
+        offers = open_offers(layer, demand, proposals, config, vectors, held, progress)
+        for tier, offer in offers.items():
+            parts.append(Part(layer, tier, offer, offer.caught(of_tier(held, tier)), refused))
+            refused = refused.slice(0, 0)
+    return parts
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """How the parts of a plan are chosen.
+
+    Attributes:
+        config: The settings.
+        value: What items save and take.
+        clusters: `tenant`, `text_digest` and `cluster_id`; None: no cluster has a cap.
+    """
+
+    config: Config
+    value: Value
+    clusters: pa.Table | None
+
+    def best(self, parts: Sequence[Part]) -> Shared:
+        """Choose as if nothing were warm."""
+        if not sharing(self.config):
+            return _alone([part.offer.best() for part in parts])
+        return self._together(parts, PLAN.empty())
+
+    def beyond(self, parts: Sequence[Part], best: Shared, warm: pa.Table) -> Shared:
+        """Choose what has to be added to warm items until all catch as much as the best choice."""
+        totals = [choice.total for choice in best.choices]
+        pairs = list(zip(parts, totals, strict=True))
+        if not sharing(self.config):
+            return _alone([part.beyond(warm, total) for part, total in pairs])
+        made = self._together(parts, warm)
+        cut = [
+            part.until(choice, warm, total)
+            for choice, (part, total) in zip(made.choices, pairs, strict=True)
+        ]
+        return replace(made, choices=cut)
+
+    def _together(self, parts: Sequence[Part], warm: pa.Table) -> Shared:
+        entrants = [part.entrant(warm) for part in parts]
+        return choose(entrants, self.config, self.value, self.clusters)
+
+
+def _alone(choices: Sequence[Choice]) -> Shared:
+    return Shared(choices, [{} for _ in choices], {"budgets": {}})
