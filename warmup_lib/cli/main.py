@@ -15,6 +15,7 @@ COMMANDS = {
     "plan": "work",
     "apply": "work",
     "verify": "work",
+    "backtest": "backtest",
     "doctor": "doctor",
     "sql": "sql",
     "demo": "demo",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 import numpy as np
 
@@ -16,9 +17,9 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares of a cache that may be reserved for planned items, besides none."""
 
 HEAT_HALF_LIVES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 16.0, np.inf)
-"""Half lives of the heat by which a cache may keep its items, in periods."""
+"""Half lives of the heat by which a renewed plan keeps its items, in periods."""
 
-NATURAL = ("lru", "lfu", "heat")
+NATURAL = ("lru", "lfu")
 """Policies that a cache may have by itself."""
 
 SLICES = 12
@@ -36,18 +37,26 @@ class Expert:
     """One way to run a cache.
 
     Attributes:
-        natural: Policy of the part that is not reserved.
+        natural: Policy of the part that is not reserved; None where all is.
         share: Part of the capacity that is reserved for planned items; 0: nothing is warmed.
         estimator: Who plans those; None where nothing is reserved.
+        renewed: The plan is renewed with every request: the cache holds what has most heat.
     """
 
-    natural: str
+    natural: str | None
     share: float = 0.0
     estimator: str | None = None
+    renewed: bool = False
 
     def reserved(self, capacity: int) -> int:
         """Return how many items are planned."""
         return round(self.share * capacity)
+
+    def simulated(self, capacity: int) -> tuple[str, int]:
+        """Return policy and size of what has to be simulated: all that is no fixed plan."""
+        if self.renewed:
+            return str(self.estimator), capacity
+        return self.natural or "", capacity - self.reserved(capacity)
 
 
 @dataclass(frozen=True)
@@ -77,9 +86,9 @@ class Field:
         slices: Index of the first access of each slice, and the number of accesses.
         interval_of: Interval of each slice; shape (slices,).
         gains: Hits of each expert in each slice, looking back only; shape (experts, slices). Of a
-            cache with a reserve: accesses to planned items, or to what its natural part would hold
-            if it saw all accesses: never more than it has.
-        simulated: What the natural part does, by policy and size.
+            cache with a fixed plan: accesses to planned items, or to what its natural part would
+            hold if it saw all accesses: never more than it has.
+        simulated: What the part that no fixed plan reserves does, by policy and size.
         next_plans: What each estimator would plan after the last access.
     """
 
@@ -91,9 +100,20 @@ class Field:
     simulated: Mapping[tuple[str, int], Simulated]
     next_plans: Mapping[str, Ints]
 
-    def natural_part(self, expert: Expert, capacity: int) -> Simulated:
-        """Return what the part of an expert's cache that is not reserved does."""
-        return self.simulated[expert.natural, capacity - expert.reserved(capacity)]
+
+@dataclass(frozen=True)
+class Choice:
+    """What there is to choose from.
+
+    Attributes:
+        natural: Policies that the cache can have by itself, of `NATURAL`, at least one.
+        renewed: Whether plans can be renewed with every request.
+        seasons: Lengths of seasons in periods, by name.
+    """
+
+    natural: Sequence[str] = NATURAL
+    renewed: bool = True
+    seasons: Mapping[str, int] = dataclass_field(default_factory=dict)
 
 
 def all_experts(
@@ -101,8 +121,7 @@ def all_experts(
     item: Ints,
     periods: Periods,
     capacity: int,
-    natural: tuple[str, ...],
-    seasons: Mapping[str, int],
+    choice: Choice,
     progress: Progress,
 ) -> Field:
     """Run all experts over a trace.
@@ -112,28 +131,35 @@ def all_experts(
         item: Items asked for, numbered by first appearance; shape (n,).
         periods: The trace's periods.
         capacity: Items that the cache holds.
-        natural: Policies that the cache can have, of `NATURAL`.
-        seasons: Lengths of seasons in periods, by name.
+        choice: What there is to choose from.
         progress: Told about each simulation.
     """
-    simulated = _simulated(at, item, periods, capacity, natural, progress)
-    family = Family(int(item.max()) + 1, seasons)
+    family = Family(int(item.max()) + 1, choice.seasons)
+    experts = _listed(choice, family.names)
+    simulated = _simulated(at, item, periods, capacity, experts, progress)
     intervals, next_plans = _intervals(at, item, periods, capacity, family)
     slices, interval_of = _sliced(intervals)
-    rest = natural[0] if natural[0] in ("lru", "lfu") else "lru"
-    experts = [Expert(name) for name, size in simulated if size == capacity]
-    experts += [Expert(rest, s, name) for name in family.names for s in SHARES]
     gains = np.zeros((len(experts), len(interval_of)), np.int64)
     ranks: dict[str, Places] = {}
     for row, expert in enumerate(experts):
-        reserved = expert.reserved(capacity)
-        hits = simulated[expert.natural, capacity - reserved].hits
-        if expert.estimator is not None:
+        hits = simulated[expert.simulated(capacity)].hits
+        if expert.estimator is not None and not expert.renewed:
             if expert.estimator not in ranks:
                 ranks = {expert.estimator: _ranks(item, intervals, expert.estimator)}
-            hits = hits | (ranks[expert.estimator] < reserved)
+            hits = hits | (ranks[expert.estimator] < expert.reserved(capacity))
         gains[row] = np.add.reduceat(hits.astype(np.int64), slices[:-1])
     return Field(experts, intervals, slices, interval_of, gains, simulated, next_plans)
+
+
+def _listed(choice: Choice, estimators: Sequence[str]) -> list[Expert]:
+    experts = [Expert(name) for name in NATURAL if name in choice.natural]
+    if choice.renewed:
+        heats = (f"heat {half_life:g}" for half_life in HEAT_HALF_LIVES)
+        experts += [Expert(None, 1.0, name, renewed=True) for name in heats]
+    rest = experts[0].natural
+    for name in estimators:
+        experts += [Expert(rest if share < 1 else None, share, name) for share in SHARES]
+    return experts
 
 
 def _simulated(
@@ -141,24 +167,18 @@ def _simulated(
     item: Ints,
     periods: Periods,
     capacity: int,
-    natural: tuple[str, ...],
+    experts: Sequence[Expert],
     progress: Progress,
 ) -> dict[tuple[str, int], Simulated]:
     policies: dict[str, Callable[[Sequence[int], int], Simulated]] = {"lru": lru, "lfu": lfu}
-    todo = [(name, capacity) for name in natural if name in policies]
-    if "heat" in natural:
-        for half_life in HEAT_HALF_LIVES:
-            name = f"heat {half_life:g}"
-            policies[name] = hottest(half_life * periods.length, at)
-            todo.append((name, capacity))
-    rest = natural[0] if natural[0] in ("lru", "lfu") else "lru"
-    todo += [(rest, capacity - round(share * capacity)) for share in SHARES]
+    for half_life in HEAT_HALF_LIVES:
+        policies[f"heat {half_life:g}"] = hottest(half_life * periods.length, at)
+    todo = list(dict.fromkeys(expert.simulated(capacity) for expert in experts))
     items = item.tolist()
     found: dict[tuple[str, int], Simulated] = {}
     for done, (name, size) in enumerate(todo):
         progress("caches", done, len(todo))
-        if (name, size) not in found:
-            found[name, size] = policies[name](items, size) if size else nothing(item)
+        found[name, size] = policies[name](items, size) if size else nothing(item)
     progress("caches", len(todo), len(todo))
     return found
 

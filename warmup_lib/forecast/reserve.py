@@ -45,7 +45,7 @@ class _Record:
     """What each expert has hit so far, and which is to be followed."""
 
     def __init__(self, experts: list[Expert]) -> None:
-        self._plain = np.array([one.estimator is None for one in experts])
+        self._adapts = np.array([one.renewed or not one.share for one in experts])
         self._so_far = np.zeros(len(experts))
         self._of_late = np.zeros(len(experts))
 
@@ -56,8 +56,8 @@ class _Record:
     def best(self) -> int:
         """Return the expert with the most hits so far.
 
-        A reserve must be ahead of every cache without one in the last periods, too: it pays only
-        as long as the demand it was planned from goes on.
+        One with a fixed plan must be ahead of all others in the last periods, too: it pays only as
+        long as the demand it was planned from goes on.
         """
         return int(np.argmax(np.where(self._trusted(), self._so_far, -1.0)))
 
@@ -67,8 +67,8 @@ class _Record:
         return float(counts[better] - counts[than])
 
     def _trusted(self) -> Flags:
-        ahead = self._of_late > self._of_late[self._plain].max()
-        trusted: Flags = self._plain | ahead
+        ahead = self._of_late > self._of_late[self._adapts].max()
+        trusted: Flags = self._adapts | ahead
         return trusted
 
 
@@ -83,29 +83,29 @@ class _Cache:
         self.capacity = capacity
         self.last = np.full(items, -1, np.int64)
         self._wanted: set[int] = set()
-        self._planned: frozenset[int] = frozenset()
+        self._pinned: frozenset[int] = frozenset()
         self._other: OrderedDict[int, None] = OrderedDict()
 
     def lacks(self, wanted: set[int]) -> int:
         """Return how many of these items are not held."""
         return len(wanted - self._wanted - self._other.keys())
 
-    def follow(self, planned: Ints, natural: Ints, load: bool) -> None:
+    def follow(self, pinned: Ints, others: Ints, load: Ints) -> None:
         """Take other items to be worth holding.
 
         Args:
-            planned: Planned items.
-            natural: What the expert's natural part holds.
-            load: Whether the planned items are loaded now.
+            pinned: Those that stay until the next call.
+            others: Those held until the expert drives them out.
+            load: Those of both to load now.
         """
-        self._planned = frozenset(planned.tolist())
-        wanted = self._planned.union(natural.tolist())
+        self._pinned = frozenset(pinned.tolist())
+        wanted = self._pinned.union(others.tolist())
         held = self._wanted.union(self._other)
-        others = sorted(held - wanted, key=self.last.__getitem__)
-        self._other = OrderedDict.fromkeys(others)
+        leftover = sorted(held - wanted, key=self.last.__getitem__)
+        self._other = OrderedDict.fromkeys(leftover)
         self._wanted = held & wanted
-        if load:
-            for x in self._planned - self._wanted:
+        for x in load.tolist():
+            if x not in self._wanted:
                 self._make_room()
                 self._wanted.add(x)
 
@@ -121,7 +121,7 @@ class _Cache:
             strict=True,
         )
         for i, x, expert_hit, victim in rows:
-            if not expert_hit and victim == x and x not in self._planned:
+            if not expert_hit and victim == x and x not in self._pinned:
                 hits[i] = x in other
                 if not hits[i] and len(wanted) + len(other) < self.capacity:
                     other[x] = None
@@ -140,7 +140,7 @@ class _Cache:
         self.last[asked] = np.arange(begin, end)
 
     def _give_up(self, x: int) -> None:
-        if x in self._wanted and x not in self._planned:
+        if x in self._wanted and x not in self._pinned:
             self._wanted.discard(x)
             self._other[x] = None
 
@@ -177,10 +177,12 @@ def follow_the_best(field: Field, item: Ints, capacity: int) -> Outcome:
         if chosen != current or not place:
             followed.append(Followed(place, expert))
         if chosen != current or (planning and expert.share):
-            cache.follow(*_held(field, cache, expert, place), load=planning and expert.share > 0)
+            pinned, others = _held(field, cache, expert, place)
+            load = others if expert.renewed else pinned
+            cache.follow(pinned, others, load if planning else load[:0])
         current = chosen
         asked = item[begin : int(field.slices[place + 1])]
-        cache.serve(begin, asked, field.natural_part(expert, capacity), hits)
+        cache.serve(begin, asked, field.simulated[expert.simulated(capacity)], hits)
         record.add(field.gains[:, place])
     return Outcome(np.frombuffer(hits, np.bool_), followed, field.experts[record.best()])
 
@@ -191,14 +193,15 @@ def _worth_it(
     lead = record.lead(best, current)
     if lead <= 0:
         return False
-    planned, natural = _held(field, cache, field.experts[best], place)
-    return lead > _COST * cache.lacks({*planned.tolist(), *natural.tolist()})
+    pinned, others = _held(field, cache, field.experts[best], place)
+    return lead > _COST * cache.lacks({*pinned.tolist(), *others.tolist()})
 
 
 def _held(field: Field, cache: _Cache, expert: Expert, place: int) -> tuple[Ints, Ints]:
-    """Return what an expert has planned and what its natural part holds when a slice begins."""
+    """Return what an expert has pinned when a slice begins, and what else it holds."""
+    begin = int(field.slices[place])
+    held = field.simulated[expert.simulated(cache.capacity)].held(cache.last, begin)
+    nobody = np.empty(0, np.int64)
     plans = field.intervals[int(field.interval_of[place])].plans
-    planned = plans.get(expert.estimator or "", np.empty(0, np.int64))
-    planned = planned[: expert.reserved(cache.capacity)]
-    natural = field.natural_part(expert, cache.capacity)
-    return planned, natural.held(cache.last, int(field.slices[place]))
+    pinned = plans.get(expert.estimator or "", nobody)
+    return pinned[: expert.reserved(cache.capacity)], held
