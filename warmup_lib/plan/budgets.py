@@ -87,7 +87,7 @@ def _beyond(
 ) -> list[dict[int, str]]:
     """Say for each item that was not chosen which cap or budget had no room for it.
 
-    It is the first that is full. Where each has room for the item alone, it is the one of which
+    It is the first that is full, the narrowest cap first. Where each has room for the item alone, it is the one of which
     the item takes the most.
     """
     left = problem.limit - problem.used(chosen)
@@ -99,8 +99,9 @@ def _beyond(
     said = np.zeros(table.count, np.int64)
     if len(left):
         said = len(problem.groups) + np.argmax(whole / (left[:, None] + 1), axis=0)
-    for place, rows in reversed(list(enumerate(full))):
-        said[rows] = place
+    caps = len(problem.groups)
+    for place in [*range(len(full) - 1, caps - 1, -1), *range(caps)]:
+        said[full[place]] = place
     out = ~chosen[: len(table.part)]
     return [
         {

@@ -34,7 +34,8 @@ def exact(problem: Problem, *, nodes: int | None = None, gap: float = 0.0) -> Ch
 
     count = len(problem.value)
     if not count:
-        return Chosen(np.zeros(0, np.bool_), 0, 0, 0)
+        nothing = np.zeros(0, np.bool_)
+        return None if problem.short(nothing) else Chosen(nothing, 0, 0, 0)
     # Values of one scale for every plan keep the solver's tolerances meaningful.
     scale = 1 / max(1, int(problem.value.max()))
     with _quiet():
@@ -85,11 +86,14 @@ def improved(problem: Problem, rows: Mask, loss: Reals, size: int) -> tuple[Mask
     free = _free(problem, rows, loss, size)
     fixed = rows & ~free
     found = exact(problem.rest(fixed, free), nodes=_NODES, gap=_GAP)
-    if found is None or found.value < problem.worth(rows & free):
+    if found is None:
         return rows, None
+    bound = found.bound if free[problem.usable].all() else None
+    if found.value <= problem.worth(rows & free):  # of equal ones, greed takes earlier rows
+        return rows, bound
     better = fixed.copy()
     better[free] = found.rows
-    return better, found.bound if free[problem.usable].all() else None
+    return better, bound
 
 
 def _free(problem: Problem, rows: Mask, loss: Reals, size: int) -> Mask:
