@@ -8,13 +8,18 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from tests.plan.building import DAY, embed, fill, head, prompt, rows_of
+from tests.plan.building import BEFORE, DAY, embed, fill, head, heat, prompt, rows_of
+from tests.targets.tiny_adapters import write_adapter
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 from warmup_lib.lake import Lake
+from warmup_lib.layers.spent import record
+from warmup_lib.plan.current import plan_meta
 from warmup_lib.plan.stage import run
 from warmup_lib.stage import StageReport
+from warmup_lib.tables import PLAN, RECEIPTS
 
+NEXT = "2026-03-15"
 OFF = {"enabled": False}
 
 
@@ -149,9 +154,71 @@ def test_time_is_a_budget_of_each_kind_of_target(tmp_path: Path) -> None:
     lake_second = config({"budgets": {"seconds": "1s"}})
     # A millisecond an answer where nothing was measured: all fit.
     report = run(lake, DAY, lake_second)
-    assert report.facts["budgets"]["microseconds/redis"] == {"limit": 1_000_000, "used": 5_000}
+    assert report.facts["budgets"]["seconds/redis"] == {"limit": 1.0, "used": 0.005}
     assert report.facts["planned"]["responses"]["from"] == "default"
     assert report.facts["planned"]["responses"]["seconds"] == 0.005
+
+
+def test_a_head_is_warmed_with_its_adapter_or_not_at_all(tmp_path: Path) -> None:
+    folders = {"law": write_adapter(tmp_path / "law", b"law")}
+    heads = [head("base", 3), head("adapted", 9, adapter="law")]
+    lake = lake_of(tmp_path, [prompt("a")], heads)
+    kinds = ["adapters", "prefixes"]
+    for seconds, adapters, expected in (
+        ("10s", 1, ["adapted", "base"]),
+        ("4s", 0, ["base"]),
+    ):
+        settings = config(
+            {"budgets": {"seconds": seconds}},
+            adapters={"folders": folders},
+            prefixes={"enabled": True},
+        )
+        old = {"day": BEFORE, "sequence": 1, "layers": []}
+        lake.replace("plan", {"plan_id": "old"}, PLAN.empty(), old)
+        lake.replace("receipts", {"plan_id": "old"}, RECEIPTS.empty())
+        took = {"items": 1, "seconds": 5.0, "bytes": 0, "tokens": 0}
+        record(lake, "old", {"adapters": {"host": took}})
+        report = run(lake, DAY, settings, layers=kinds, force=True)
+        assert report.facts["items"] == {"adapters": adapters, "prefixes": len(expected)}
+        assert chosen(lake, report, "prefixes") == expected
+    assert left(lake, report, "prefixes") == {"adapted": "below_budget: seconds/host"}
+    assert report.facts["budgets"]["seconds/host"]["limit"] == 4.0
+
+
+def test_what_is_pinned_goes_first(tmp_path: Path) -> None:
+    rows = apart(prompt("a", 9), prompt("b", 8), prompt("c", 1))
+    lake = lake_of(tmp_path, rows, [])
+    path = tmp_path / "pinned.jsonl"
+    path.write_text("{}")
+    row = {"source": "pinned", "tenant": "acme", "model": "small", "text": "question c"}
+    row |= {"response_digest": "c", "text_digest": "t-c", "context_digest": "ctx-2"}
+    lake.replace("listed", {"day": DAY}, rows_of("listed", [row]))
+    settings = config(
+        {"budgets": {"redis_bytes": 3_300}, "sources": {"pinned": {"path": str(path)}}}
+    )
+    report = run(lake, DAY, settings)
+    assert chosen(lake, report, "responses") == ["c", "a"]
+    assert report.facts["gap"] == 0.0
+
+
+def test_warm_items_keep_their_room(tmp_path: Path) -> None:
+    rows = apart(*[prompt(f"a{n}", 9 - n) for n in range(4)])
+    lake = lake_of(tmp_path, rows, [])
+    settings = config({"budgets": {"redis_bytes": 5_000}})  # three answers
+    first = run(lake, DAY, settings)
+    assert chosen(lake, first, "responses") == ["a0", "a1", "a2"]
+    lake.replace("prompts", {"day": NEXT}, rows_of("prompts", rows))
+    lake.replace("heads", {"day": NEXT}, rows_of("heads", []))
+    counts = {"a0": 9.0, "a1": 8, "a2": 1, "a3": 30}
+    heat(lake, NEXT, {("prompt", "acme", digest): n for digest, n in counts.items()})
+    fuller = config({"budgets": {"redis_bytes": 7_000}})
+    again = run(lake, NEXT, fuller, strategy="incremental")
+    assert plan_meta(lake, again.facts["plan_id"])["base"] == first.facts["plan_id"]
+    assert chosen(lake, again, "responses") == ["a3"]
+    budget = again.facts["budgets"]["redis_bytes"]
+    assert budget["limit"] == 7_000 - first.facts["bytes"]["responses"]
+    tight = run(lake, NEXT, settings, strategy="incremental", force=True)
+    assert chosen(lake, tight, "responses") == []
 
 
 def test_the_same_lake_gives_the_same_plan_under_budgets(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.plan.building import at, prompt, rows_of
 from warmup_lib.plan import points as points_module
+from warmup_lib.plan.coverage import COST, for_cost
 from warmup_lib.plan.points import Points, lay_out
 from warmup_lib.plan.selection import Choice, most_asked, most_covering, served_points
 from warmup_lib.stage import silent
@@ -167,14 +168,16 @@ def random_rows(seed: int, count: int) -> tuple[list[dict[str, Any]], Planar]:
     return rows, Planar({f"t-{n:02}": float(draw.integers(0, 40)) * 5 for n in range(count)})
 
 
-def one_greedy(points: Points, vectors: Planar, limit: int) -> list[int]:
+def one_greedy(
+    points: Points, vectors: Planar, limit: int, cost: np.ndarray[Any, Any] | None = None
+) -> list[int]:
     group = np.repeat(np.arange(len(points.starts) - 1), np.diff(points.starts))
     rows = vectors.matrix(points.text.to_pylist()).astype(np.float64)
     near = (rows @ rows.T >= THRESHOLD - 1e-6) & (group[:, None] == group)
     np.fill_diagonal(near, True)
     left, free, chosen_rows = points.heat.copy(), points.candidate >= 0, []
     while len(chosen_rows) < limit:
-        gains = np.where(free, near @ left, 0)
+        gains = for_cost(np.where(free, near @ left, 0), cost)
         best = min(range(len(gains)), key=lambda r: (-gains[r], points.rank[r]), default=None)
         if best is None or gains[best] == 0:
             break
@@ -191,15 +194,20 @@ def one_greedy(points: Points, vectors: Planar, limit: int) -> list[int]:
     count=st.integers(0, 40),
     limit=st.integers(1, 15),
     at_once=st.sampled_from([1, 5, 1000]),
+    costly=st.booleans(),
 )
-def test_merged_choices_equal_one_greedy(seed: int, count: int, limit: int, at_once: int) -> None:
+def test_merged_choices_equal_one_greedy(
+    seed: int, count: int, limit: int, at_once: int, costly: bool
+) -> None:
     rows, vectors = random_rows(seed, count)
     candidates = items([row for row in rows if not row["unwarmable"]])
     points = lay_out(demand(rows), candidates, PLAN.empty())
+    dear = np.random.default_rng(seed).integers(COST, 5 * COST, len(points.heat))
+    cost = dear if costly else None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(points_module, "HELD", at_once)
-        choice = most_covering(points, vectors, THRESHOLD, limit, silent)
-    assert choice.rows.tolist() == (one_greedy(points, vectors, limit) if count else [])
+        choice = most_covering(points, vectors, THRESHOLD, limit, silent, cost=cost)
+    assert choice.rows.tolist() == (one_greedy(points, vectors, limit, cost) if count else [])
     held = points.holding(candidates.take(pa.array(choice.rows)))
     served = served_points(points, vectors, THRESHOLD, held)
     assert choice.total == points.heat[served].sum()
@@ -215,3 +223,10 @@ def test_most_asked_takes_heat_then_rank_and_never_what_nobody_asks() -> None:
     held = np.array([False, False, True, False, False])
     assert most_asked(heat, rank, held, 2).rows.tolist() == [1, 4]
     assert most_asked(heat, rank, nothing, 9, enough=10).rows.tolist() == [2, 1]
+
+
+def test_a_cheap_answer_goes_before_a_dear_one_that_covers_a_little_more() -> None:
+    rows = [prompt("a", 4, context_digest="1"), prompt("b", 3, context_digest="2")]
+    dear = np.array([2 * COST, COST])
+    assert choose(rows, Planar({}), 1) == ["a"]
+    assert choose(rows, Planar({}), 1, cost=dear) == ["b"]

@@ -25,6 +25,9 @@ from warmup_lib.plan.stems import Stems, stems
 from warmup_lib.plan.value import Value
 from warmup_lib.tables import MICRO
 
+SECONDS = "seconds/"
+"""Begins the names of the budgets of time, which are in microseconds here."""
+
 ITEMS, QUERIES, TENANT, CLUSTER = "items", "queries", "tenant_cap", "cluster_cap"
 """How items are counted: by layer, as the log's own, by tenant, by cluster of prompts."""
 
@@ -181,8 +184,8 @@ class Assembly:
             most = int(budgets.seconds.total_seconds() * MICRO)
             micros = self._micros(value)
             on_redis = self.rows(self.where(lambda entrant: entrant.target_kind == "redis"), False)
-            made["microseconds/redis"] = (np.where(on_redis, micros, 0), most)
-            made["microseconds/host"] = (np.where(on_redis, 0, micros), most)
+            made[f"{SECONDS}redis"] = (np.where(on_redis, micros, 0), most)
+            made[f"{SECONDS}host"] = (np.where(on_redis, 0, micros), most)
         return made
 
     def _micros(self, value: Value) -> Ints:

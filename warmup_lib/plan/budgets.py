@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmup_lib.config import Config
-from warmup_lib.plan.assembly import Assembly, Entrant
+from warmup_lib.plan.assembly import SECONDS, Assembly, Entrant
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.packing import pack
 from warmup_lib.plan.problem import Problem
@@ -70,9 +70,8 @@ def choose(
     second = pack(problem.rest(chosen, free))
     chosen[free] = second.rows
     saved, bound = first.value + second.value, first.value + second.bound
-    budgets = zip(cost, problem.limit.tolist(), problem.used(chosen).tolist(), strict=True)
     facts = {
-        "budgets": {name: {"limit": most, "used": used} for name, most, used in budgets},
+        "budgets": _told(list(cost), problem, chosen),
         "saved_s": round(saved / MICRO, 3),
         "bound_s": round(bound / MICRO, 3),
         "gap": round(1 - saved / bound, 6) if bound else 0.0,
@@ -82,13 +81,24 @@ def choose(
     return Shared(table.choices(chosen), _beyond(problem, chosen, names, table), facts)
 
 
+def _told(names: Sequence[str], problem: Problem, chosen: Mask) -> dict[str, dict[str, float]]:
+    """Return limit and use of each budget, times in seconds."""
+    pairs = zip(names, problem.limit.tolist(), problem.used(chosen).tolist(), strict=True)
+    return {
+        name: {"limit": most / MICRO, "used": used / MICRO}
+        if name.startswith(SECONDS)
+        else {"limit": most, "used": used}
+        for name, most, used in pairs
+    }
+
+
 def _beyond(
     problem: Problem, chosen: Mask, names: Sequence[str], table: Assembly
 ) -> list[dict[int, str]]:
     """Say for each item that was not chosen which cap or budget had no room for it.
 
-    It is the first that is full, the narrowest cap first. Where each has room for the item alone, it is the one of which
-    the item takes the most.
+    It is the first that is full, the narrowest cap first. Where each has room for the item alone,
+    it is the one of which the item takes the most.
     """
     left = problem.limit - problem.used(chosen)
     whole = np.where(chosen, 0, problem.cost)
