@@ -42,7 +42,45 @@ def plan(console: Console, report: StageReport, built: list[StageReport]) -> Non
     columns = ("layer", "items", "expected hits a day", "left out")
     console.print(table("Plan", *columns, rows=rows))
     _sources(console, facts["sources"])
+    if "planned" in facts:
+        planned(console, facts)
+        budgets(console, facts)
     _notes(console, report)
+
+
+def planned(console: Console, facts: dict[str, Any]) -> None:
+    """Print what warming the plan will take, and what waiting it saves, by layer."""
+    rows = [
+        [layer, took["seconds"], took["bytes"] / 2**20, took["saved_s"], took["from"]]
+        for layer, took in facts["planned"].items()
+        if facts["items"][layer]
+    ]
+    columns = ("layer", "seconds", "MiB", "seconds saved a day", "costs from")
+    console.print(
+        table(
+            "What it will take on each target",
+            *columns,
+            rows=rows,
+            note="Saved: waiting of the hits that warming adds, by what waiting was measured "
+            f"({facts['figures']['answer_ms']}, {facts['figures']['token_ms']}).",
+        )
+    )
+
+
+def budgets(console: Console, facts: dict[str, Any]) -> None:
+    """Print limit and use of each budget that layers share, and how near the best choice is."""
+    if "gap" not in facts:
+        return
+    rows = [[name, one["used"], one["limit"]] for name, one in facts["budgets"].items()]
+    console.print(
+        table(
+            "Budgets",
+            *("budget", "used", "limit"),
+            rows=rows,
+            note=f"No choice within them saves more than {facts['bound_s']:,} seconds a day: this "
+            f"one saves {1 - facts['gap']:.2%} of that.",
+        )
+    )
 
 
 def _sources(console: Console, sources: dict[str, Any]) -> None:
