@@ -111,6 +111,21 @@ class Journal:
         """Return the last receipt of each item and target."""
         return latest(self._lake.read("receipts", self._partition))
 
+    def inherited(self) -> pa.Table:
+        """Return the last receipts of the plans that this plan builds on."""
+        found = [RECEIPTS.empty()]
+        seen = {self._plan_id}
+        step = self._base_of(self._plan_id)
+        while step is not None and step not in seen:
+            found.append(self._lake.read("receipts", {"plan_id": step}))
+            seen.add(step)
+            step = self._base_of(step)
+        return latest(pa.concat_tables(found))
+
+    def _base_of(self, plan_id: str) -> str | None:
+        manifest = self._lake.manifest("plan", {"plan_id": plan_id})
+        return manifest.meta.get("base") if manifest is not None else None
+
     async def forget(self, target: str, layers: Collection[str]) -> None:
         """Drop what is known of these layers on one target: it will all be done again."""
 

@@ -41,7 +41,8 @@ async def run(
 ) -> StageReport:
     """Warm a plan; replaces its `receipts`.
 
-    Without `resume` everything is warmed again, which also renews its lifetime. A target that is
+    Without `resume` everything is warmed again, which also renews its lifetime; but a host keeps
+    what the plans that this one builds on warmed on its running process. A target that is
     not up yet is waited for; one that goes down is given up (fact `unavailable`), and the others
     go on. What is not warm at the end of the warm-up window is missing (`window_over`).
 
@@ -112,14 +113,16 @@ async def warm(
     hosts = [t.name for t in targets if t.kind == "host" and shares[t.name]]
     loaded = {name: asyncio.Event() for name in hosts}
     guards = _guards(targets, context, ends)
-    shared = Run(lake, context, journal, readiness, ends, progress, loaded, guards)
+    inherited = journal.inherited()
+    shared = Run(lake, context, journal, readiness, ends, progress, loaded, guards, inherited)
     workers = [Worker(shared, t, shares[t.name]) for t in targets if shares[t.name]]
     async with AsyncExitStack() as held:
         for guard in guards.values():
             await held.enter_async_context(guard)
         ended = await asyncio.gather(*[w.run(receipts) for w in workers], return_exceptions=True)
     manifest = await journal.compact()
-    lake.annotate("receipts", {"plan_id": context.plan_id}, {EVICTED_KEYS: dict(room.evicted)})
+    took = {"seconds": round(time.perf_counter() - begun, 3), EVICTED_KEYS: dict(room.evicted)}
+    lake.annotate("receipts", {"plan_id": context.plan_id}, took)
     done = _checked(ended)
     costs = report.costs(done, [layer.name for layer in layers])
     record(lake, context.plan_id, costs)

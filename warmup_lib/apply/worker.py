@@ -89,6 +89,7 @@ class Run:
         progress: Told after each batch.
         loaded: Set once a model host has the models and adapters that it will get.
         guards: What holds warming back, by model host.
+        inherited: The last receipts of the plans that this one builds on.
     """
 
     lake: Lake
@@ -99,6 +100,7 @@ class Run:
     progress: Progress
     loaded: Mapping[str, asyncio.Event]
     guards: Mapping[str, Guard]
+    inherited: pa.Table
 
 
 class Worker:
@@ -189,6 +191,8 @@ class Worker:
         left = arranged.items
         if receipts is not None:
             left = await self._left(layer, left, receipts)
+        elif layer.target_kind == "host":
+            left = await self._inherit(layer, left)
         blocked = self._order.blocked(layer, left)
         await self._settle(layer, left, blocked)
         without = {outcome.item_id for outcome in blocked}
@@ -220,6 +224,21 @@ class Worker:
         self._order.warm(kept)
         self._done.kept += len(kept)
         self._recorded.update(kept)
+        return left
+
+    async def _inherit(self, layer: Layer, items: Sequence[PlanItem]) -> Sequence[PlanItem]:
+        """Leave alone what plans that this one builds on warmed on this very process of a host.
+
+        Their receipts become this plan's own, with the time when it was done. A Redis gets its
+        items again all the same, for that renews their lifetime.
+        """
+        known = self._run.inherited
+        if not known.num_rows:
+            return items
+        left = await self._left(layer, items, known)
+        kept = {item.item_id for item in items} - {item.item_id for item in left}
+        rows = [row for row in known.to_pylist() if row["target"] == self._target.name]
+        await self._run.journal.record(Receipt(**row) for row in rows if row["item_id"] in kept)
         return left
 
     async def _prove(self, layer: Layer, items: Sequence[PlanItem]) -> None:
