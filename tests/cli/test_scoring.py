@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from warmup_lib.cli.scoring import calibration, draw
-from warmup_lib.forecast.spread import Spread
+from warmup_lib.forecast.spread import interval
 from warmup_lib.verify.calibration import Scored, facts
 
 
@@ -18,12 +18,11 @@ from warmup_lib.verify.calibration import Scored, facts
 def told() -> dict[str, object]:
     draws = np.random.default_rng(1)
     mean = draws.lognormal(1, 1, 300)
-    spread = Spread(1.0, 0.1)
-    layer = Scored(mean, *spread.interval(mean), draws.poisson(mean))
+    layer = Scored(mean, mean, *interval(mean, mean), draws.poisson(mean))
     return {
         "plan_id": "2026-03-16-nightly-0a1b2c3d4e",
         "window": "2026-03-17",
-        "calibration": {"responses": facts(layer, spread)},
+        "calibration": {"responses": facts(layer)},
     }
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest, poisson
 
-from warmup_lib.forecast.spread import Curve, Spread, fit
+from warmup_lib.forecast.spread import Curve, Spread, fit, interval, pit
 
 
 def draws(burst: float, drift: float, count: int = 20_000) -> tuple[np.ndarray, np.ndarray]:
@@ -33,21 +33,21 @@ def test_fit_finds_the_spread_that_made_the_counts(burst: float, drift: float) -
 def test_interval_holds_its_share_and_pit_is_uniform() -> None:
     mean, seen = draws(2.0, 0.3)
     _, spread = fit(mean, seen)
-    low, high = spread.interval(mean)
+    low, high = interval(mean, spread.variance(mean))
     hot = mean >= 5
     held = ((seen >= low) & (seen <= high))[hot].mean()
     assert 0.79 <= held <= 0.9  # ends are whole numbers, so it holds a little more
-    assert kstest(spread.pit(mean, seen, 1), "uniform").pvalue > 0.01
+    assert kstest(pit(mean, spread.variance(mean), seen, 1), "uniform").pvalue > 0.01
 
 
 def test_pit_tells_a_wrong_spread() -> None:
     mean, seen = draws(2.0, 0.3)
-    assert kstest(Spread(0.0, 1e-6).pit(mean, seen, 1), "uniform").pvalue < 1e-6
+    assert kstest(pit(mean, mean, seen, 1), "uniform").pvalue < 1e-6
 
 
 def test_without_burst_and_drift_it_is_poisson() -> None:
     mean = np.array([0.5, 5.0, 50.0])
-    low, high = Spread(0.0, 0.0).interval(mean, 0.9)
+    low, high = interval(mean, Spread(0.0, 0.0).variance(mean), 0.9)
     assert low.tolist() == poisson.ppf(0.05, mean).tolist()
     assert high.tolist() == poisson.ppf(0.95, mean).tolist()
 
@@ -70,6 +70,16 @@ def test_counts_of_rare_items_are_shrunk_as_what_came_says() -> None:
     assert curve.mean(np.zeros(1)) == 0
 
 
+def test_the_parts_of_a_sum_drift_apart() -> None:
+    """Twenty counts of 1, added up, against their variance; one count of 20 drifts farther."""
+    draw = np.random.default_rng(9)
+    spread = Spread(0.0, 1.0)
+    sums = draw.poisson(draw.gamma(1.0, 1.0, (50_000, 20))).sum(axis=1)
+    mean, squares = np.array([20.0]), np.array([20.0])
+    assert spread.variance(mean, squares)[0] == pytest.approx(sums.var(), rel=0.05)
+    assert spread.variance(mean)[0] == 420
+
+
 @given(
     mean=st.floats(0, 1e6),
     burst=st.floats(0, 100),
@@ -79,7 +89,8 @@ def test_counts_of_rare_items_are_shrunk_as_what_came_says() -> None:
 def test_interval_is_ordered_and_widens_with_its_level(
     mean: float, burst: float, drift: float, level: float
 ) -> None:
-    spread, means = Spread(burst, drift), np.array([mean])
-    low, high = spread.interval(means, level)
-    wide_low, wide_high = spread.interval(means, level + (1 - level) / 2)
+    means = np.array([mean])
+    variance = Spread(burst, drift).variance(means)
+    low, high = interval(means, variance, level)
+    wide_low, wide_high = interval(means, variance, level + (1 - level) / 2)
     assert 0 <= wide_low[0] <= low[0] <= high[0] <= wide_high[0]

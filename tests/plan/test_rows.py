@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tests.plan.building import rows_of
+from warmup_lib.forecast.spread import Spread
 from warmup_lib.plan.offer import ByHeat
 from warmup_lib.plan.rows import counted, item_rows, left_out_rows
 from warmup_lib.plan.selection import Choice
@@ -34,11 +35,12 @@ def choice(*rows: int, covered: tuple[int, ...] = ()) -> Choice:
 
 
 def test_items_carry_rank_expected_hits_and_reason() -> None:
-    rows = item_rows(offer(), choice(4, 2)).to_pylist()
+    rows = item_rows(offer(), choice(4, 2), Spread()).to_pylist()
     assert [(r["item_id"], r["rank"], r["expected_micro"]) for r in rows] == [
         ("i4", 1, 6_000_000),
         ("i2", 2, 3_000_000),
     ]
+    assert all(r["expected_low"] < r["expected_micro"] / 1e6 < r["expected_high"] for r in rows)
     assert [r["reason"] for r in rows] == [
         "6.0 expected requests a day need it",
         "3.0 expected requests a day need it",
@@ -58,7 +60,7 @@ def test_left_out_says_why() -> None:
 
 def test_counts_by_layer_and_tenant() -> None:
     made = offer()
-    items = item_rows(made, choice(4, 2))
+    items = item_rows(made, choice(4, 2), Spread())
     reasons = (
         "volatile: timestamp at characters 0-19",
         "volatile: id at characters 4-9",

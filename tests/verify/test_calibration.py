@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.apply.handmade import items as made
-from warmup_lib.forecast.spread import Spread
+from warmup_lib.forecast.spread import Spread, interval
 from warmup_lib.layers.base import PlanItem
 from warmup_lib.verify.calibration import BINS, HOT, Scored, facts, scored
 
@@ -29,7 +29,7 @@ def test_hits_are_counted_once_however_many_targets_hold_the_item() -> None:
     found = scored([hot, rare, never], rows)
     assert found.hits.tolist() == [9, 3, 0]
     assert found.inside.tolist() == [True, False, False]
-    told = facts(found, Spread())
+    told = facts(found)
     assert told["expected"] == 14.5
     assert told["realised"] == 12
     assert told["hot"] == {"from": HOT, "items": 2, "inside": 0.5}
@@ -49,14 +49,14 @@ def test_right_forecasts_fill_the_bins_alike_and_wrong_ones_do_not(right: bool) 
     draw = np.random.default_rng(3)
     spread = Spread(1.0, 0.2)
     mean = draw.lognormal(0.5, 1.2, 5_000)
-    variance = mean + spread.burst * mean + spread.drift * mean**2
+    variance = spread.variance(mean)
     share = mean / variance
     seen = draw.negative_binomial(mean * share / (1 - share), share)
-    told = facts(Scored(mean, *spread.interval(mean), seen), spread if right else Spread(0, 0))
+    told = facts(Scored(mean, variance if right else mean, *interval(mean, variance), seen))
     even = len(mean) / BINS
     worst = max(abs(count - even) for count in told["pit"])
     assert (worst < 5 * even**0.5) == right
 
 
 def test_without_hot_items_no_share_is_claimed() -> None:
-    assert facts(scored([item(1, 1, 0, 3)], []), Spread())["hot"]["inside"] is None
+    assert facts(scored([item(1, 1, 0, 3)], []))["hot"]["inside"] is None

@@ -64,58 +64,60 @@ class Spread:
     drift: float = 0.1
     pairs: int = 0
 
-    def interval(
-        self, mean: Reals, level: float = 0.8, squares: Reals | None = None
-    ) -> tuple[Counts, Counts]:
-        """Return the central interval that holds a count with this probability, both ends in it.
+    def variance(self, mean: Reals, squares: Reals | None = None) -> Reals:
+        """Return the variance of counts.
 
         Args:
             mean: (n,) expected counts, not negative.
-            level: Probability, between 0 and 1.
             squares: (n,) where a count is a sum, the sum of the squares of what is expected of its
                 parts, which are taken to drift apart; None: it has one part.
         """
-        tail = (1 - level) / 2
-        return self._at(mean, tail, squares), self._at(mean, 1 - tail, squares)
+        return np.asarray(
+            (1 + self.burst) * mean + self.drift * (mean**2 if squares is None else squares)
+        )
 
-    def pit(self, mean: Reals, realised: Counts, seed: int, squares: Reals | None = None) -> Reals:
-        """Return randomised probability integral transforms: uniform on 0..1 where all is right.
 
-        A count has a step of the distribution to itself; a point of it is drawn (Czado, Gneiting
-        and Held, Biometrics 65, 2009).
+def interval(mean: Reals, variance: Reals, level: float = 0.8) -> tuple[Counts, Counts]:
+    """Return the central interval that holds a count with this probability, both ends in it.
 
-        Args:
-            mean: (n,) expected counts.
-            realised: (n,) what came.
-            seed: Of the draw.
-            squares: As for `interval`.
-        """
-        from scipy.stats import nbinom
+    Args:
+        mean: (n,) expected counts, not negative.
+        variance: (n,) their variance; below the mean it counts as the mean, which is Poisson.
+        level: Probability, between 0 and 1.
+    """
+    from scipy.stats import nbinom
 
-        size, share = self._shape(mean, squares)
-        below = nbinom.cdf(realised - 1, size, share)
-        upto = nbinom.cdf(realised, size, share)
-        point = np.random.default_rng(seed).random(len(realised))
-        return np.asarray(below + point * (upto - below), dtype=np.float64)
+    shape = _shape(mean, variance)
+    tails = ((1 - level) / 2, (1 + level) / 2)
+    low, high = (np.asarray(nbinom.ppf(tail, *shape), dtype=np.int64) for tail in tails)
+    return low, high
 
-    def log_likelihood(self, mean: Reals, realised: Counts) -> float:
-        """Return the log-likelihood of what came, given what was expected."""
-        from scipy.stats import nbinom
 
-        size, share = self._shape(mean)
-        return float(nbinom.logpmf(realised, size, share).sum())
+def pit(mean: Reals, variance: Reals, realised: Counts, seed: int) -> Reals:
+    """Return randomised probability integral transforms: uniform on 0..1 where all is right.
 
-    def _at(self, mean: Reals, probability: float, squares: Reals | None) -> Counts:
-        from scipy.stats import nbinom
+    A count has a step of the distribution to itself; a point of it is drawn (Czado, Gneiting and
+    Held, Biometrics 65, 2009).
 
-        size, share = self._shape(mean, squares)
-        return np.asarray(nbinom.ppf(probability, size, share), dtype=np.int64)
+    Args:
+        mean: (n,) expected counts.
+        variance: (n,) their variance, as for `interval`.
+        realised: (n,) what came.
+        seed: Of the draw.
+    """
+    from scipy.stats import nbinom
 
-    def _shape(self, mean: Reals, squares: Reals | None = None) -> tuple[Reals, Reals]:
-        mean = np.maximum(np.asarray(mean, dtype=np.float64), 1e-9)
-        drifted = mean if squares is None else squares / mean
-        beyond = max(self.burst, _LEAST) + self.drift * drifted
-        return mean / beyond, 1 / (1 + beyond)
+    shape = _shape(mean, variance)
+    below, upto = nbinom.cdf(realised - 1, *shape), nbinom.cdf(realised, *shape)
+    point = np.random.default_rng(seed).random(len(realised))
+    return np.asarray(below + point * (upto - below), dtype=np.float64)
+
+
+def _shape(mean: Reals, variance: Reals) -> tuple[Reals, Reals]:
+    """Return the two parameters of the negative binomial distribution in SciPy's way."""
+    mean = np.maximum(np.asarray(mean, dtype=np.float64), 1e-9)
+    beyond = np.maximum(variance / mean - 1, _LEAST)
+    return mean / beyond, 1 / (1 + beyond)
 
 
 def fit(heat: Reals, realised: Counts) -> tuple[Curve, Spread]:
@@ -126,6 +128,7 @@ def fit(heat: Reals, realised: Counts) -> tuple[Curve, Spread]:
         realised: (n,) the requests that then came.
     """
     from scipy.optimize import minimize
+    from scipy.stats import nbinom
 
     known = heat > 0
     counts, seen = heat[known], realised[known]
@@ -138,7 +141,9 @@ def fit(heat: Reals, realised: Counts) -> tuple[Curve, Spread]:
 
     def loss(logs: Reals) -> float:
         curve, spread = shaped(logs)
-        return -spread.log_likelihood(curve.mean(counts), seen) / len(counts)
+        mean = curve.mean(counts)
+        shape = _shape(mean, spread.variance(mean))
+        return -float(nbinom.logpmf(seen, *shape).mean())
 
     start = np.log([1.0, 1.0, 0.3, Spread.burst, Spread.drift])
     return shaped(minimize(loss, start, method="L-BFGS-B", bounds=np.log(_BOUNDS)).x)

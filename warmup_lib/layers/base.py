@@ -58,6 +58,7 @@ class PlanItem:
     source_digest: str | None = None
     vector: Sequence[float] | None = None
     sources: Sequence[str] | None = None
+    expected_variance: float = 0.0
     expected_low: int = 0
     expected_high: int = 0
 

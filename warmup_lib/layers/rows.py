@@ -14,6 +14,7 @@ from warmup_lib.tables import LEFT_OUT, PLAN
 _EMPTY: Mapping[str, Any] = {
     "rank": 0,
     "expected_micro": 0,
+    "expected_variance": 0.0,
     "expected_low": 0,
     "expected_high": 0,
     "reason": "",

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.config import Config
 from warmup_lib.layers.base import Demand, Layer
+from warmup_lib.plan.attribution import by_nearest
 from warmup_lib.plan.coverage import COST, Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, ints, lay_out
@@ -73,6 +74,9 @@ class Offer(Protocol):
 
     def only(self, rows: Ints, items: pa.Table) -> Choice:
         """Return these rows as a choice beside warm items, best first."""
+
+    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
+        """Return a choice made beside warm items with the hits that look-ups will give each."""
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
@@ -175,6 +179,10 @@ class ByHeat:
         chosen = np.zeros(len(self._heat), np.bool_)
         chosen[rows] = True
         return credited(all_of(self._heat, self._rank, chosen), self.proposed)
+
+    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:  # noqa: ARG002
+        """Return a choice made beside warm items with the hits that look-ups will give each."""
+        return choice
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
@@ -290,6 +298,22 @@ class ByCoverage:
         )
         covered = self._points.candidate[self._served_by(warm | self._among(chosen))]
         return credited(replace(made, covered=covered[covered >= 0]), self.proposed)
+
+    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
+        """Return a choice made beside warm items with the hits that look-ups will give each."""
+        warm, chosen = self._points.holding(items), self._rows_of(choice)
+        added = self._served_by(warm | chosen) & ~self._served_by(warm)
+        place = np.full(self.candidates.num_rows, -1, dtype=np.int64)
+        place[self._points.candidate[chosen]] = np.flatnonzero(chosen)
+        nearest = by_nearest(self._points, self._vectors, place[choice.rows], added | chosen)
+        mine = nearest >= 0
+        heat, whose = self._points.heat[mine], nearest[mine]
+        expected, squares = np.zeros(len(place), np.int64), np.zeros(len(place), np.float64)
+        np.add.at(expected, whose, heat)
+        np.add.at(squares, whose, (heat / MICRO) ** 2)
+        texts = np.bincount(whose, minlength=len(choice.rows)).astype(np.int64)
+        count = len(choice.rows)
+        return replace(choice, expected=expected[:count], texts=texts, squares=squares[:count])
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""

@@ -44,21 +44,27 @@ class Part:
         """The layer's name."""
         return self.layer.name
 
+    @property
+    def level(self) -> str:
+        """The level of heat that its items are asked for at: what hosts hold serves by head."""
+        return "head" if self.layer.target_kind == "host" else "prompt"
+
     def entrant(self, warm: pa.Table) -> Entrant:
         """Return the part as one of those that share budgets, beside what of it is warm."""
-        return Entrant(self.name, self.tier, self.layer.target_kind, self.offer, self._of(warm))
+        return Entrant(self.name, self.tier, self.layer.target_kind, self.offer, self.of(warm))
 
     def beyond(self, warm: pa.Table, total: int) -> Choice:
         """Choose what has to be added to warm items until all catch `total` together."""
-        return self.offer.beyond(self._of(warm), total)
+        return self.offer.beyond(self.of(warm), total)
 
     def until(self, choice: Choice, warm: pa.Table, total: int) -> Choice:
         """Return as much of a choice as catches `total` together with warm items."""
-        ours = self._of(warm)
+        ours = self.of(warm)
         kept = needed(choice.expected, total - self.offer.caught(ours))
         return choice if kept >= len(choice.rows) else self.offer.only(choice.rows[:kept], ours)
 
-    def _of(self, items: pa.Table) -> pa.Table:
+    def of(self, items: pa.Table) -> pa.Table:
+        """Return those of some items that are this part's, rows of the `plan` table."""
         return of_tier(items.filter(pc.equal(items["layer"], self.name)), self.tier)
 
 

@@ -10,25 +10,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warmup_lib.forecast.spread import Spread, interval
 from warmup_lib.plan.offer import Offer, of_tier
 from warmup_lib.plan.selection import Choice
 from warmup_lib.plan.sources.registry import SOURCES
-from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, STR, STRS, reason_word
+from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, REAL, STR, STRS, reason_word
+
+LEVEL = 0.8
+"""Probability with which an item's hits lie between `expected_low` and `expected_high`."""
 
 
-def item_rows(offer: Offer, choice: Choice, after: int = 0) -> pa.Table:
+def item_rows(offer: Offer, choice: Choice, spread: Spread, after: int = 0) -> pa.Table:
     """Return the chosen candidates as rows of the `plan` table, in order.
 
     Args:
         offer: What was chosen from.
         choice: What was chosen.
+        spread: How hits scatter about what is expected.
         after: The rank of the layer's last item before these.
     """
     rows = offer.candidates.take(pa.array(choice.rows, INT))
     count = len(choice.rows)
+    expected = choice.expected / MICRO
+    variance = spread.variance(expected, choice.squares)
+    low, high = interval(expected, variance, LEVEL)
     filled = {
         "rank": pa.array(range(after + 1, after + count + 1), INT),
         "expected_micro": pa.array(choice.expected, INT),
+        "expected_variance": pa.array(variance, REAL),
+        "expected_low": pa.array(low, INT),
+        "expected_high": pa.array(high, INT),
         "reason": pa.array([offer.reason(choice, n) for n in range(count)], STR),
         "sources": pa.array(_sources(offer, choice), STRS),
     }

@@ -16,6 +16,7 @@ from warmup_lib import __version__
 from warmup_lib.config import Config
 from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import InputDataError
+from warmup_lib.forecast.spread import Spread
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Layer
 from warmup_lib.layers.registry import LAYERS, enabled
@@ -266,8 +267,11 @@ def _write(
 ) -> StageReport:
     rows, left_out = [], []
     ranked: Counter[str] = Counter()
+    spreads = _spreads(lake, made_from["day"])
     for part, choice, beyond in zip(parts, chosen.choices, chosen.beyond, strict=True):
-        rows.append(item_rows(part.offer, choice, after=ranked[part.name]))
+        found = part.offer.looked_up(choice, part.of(warm))
+        spread = spreads.get(part.level, Spread())
+        rows.append(item_rows(part.offer, found, spread, after=ranked[part.name]))
         ranked[part.name] += len(choice.rows)
         left_out += [left_out_rows(part.offer, choice, warm, beyond), part.refused]
     ident = plan_id(made_from)
@@ -288,6 +292,13 @@ def _write(
     lake.replace("left_out", {"plan_id": ident}, others, meta)
     lake.replace("plan", {"plan_id": ident}, items, meta)
     return StageReport("plan", 0, items.num_rows, 0.0, (), facts)
+
+
+def _spreads(lake: Lake, day: str) -> dict[str, Spread]:
+    """Return by level of heat how requests scatter about what is expected."""
+    manifest = lake.manifest("heat", {"day": day})
+    fitted = manifest.meta.get("fitted", {}) if manifest is not None else {}
+    return {level: Spread(**found["spread"]) for level, found in fitted.items()}
 
 
 def _nothing_to_warm(parts: list[Part], best: Shared) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ PLAN = Table(
         Column("encoder", STR, "fingerprint of the encoder"),
         Column("heat_micro", INT, "own expected requests", "millionths of a request a day"),
         Column("expected_micro", INT, "hits to expect of it", "millionths of a hit a day"),
+        Column("expected_variance", REAL, "variance of the hits to expect", "squared hits a day"),
         Column("expected_low", INT, "at least so many, with a chance of 9 in 10", "hits a day"),
         Column("expected_high", INT, "at most so many, with the same chance", "hits a day"),
         Column("bytes", INT, "estimated size on the target", "bytes"),

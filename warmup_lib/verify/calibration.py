@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmup_lib.forecast.spread import Spread
+from warmup_lib.forecast.spread import pit
 from warmup_lib.tables import MICRO
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Scored:
     """Forecasts of one layer's items beside their hits; arrays of one entry an item."""
 
     expected: np.ndarray[Any, np.dtype[np.float64]]
+    variance: np.ndarray[Any, np.dtype[np.float64]]
     low: np.ndarray[Any, np.dtype[np.int64]]
     high: np.ndarray[Any, np.dtype[np.int64]]
     hits: np.ndarray[Any, np.dtype[np.int64]]
@@ -61,22 +62,18 @@ def scored(items: Sequence[PlanItem], rows: Sequence[Row]) -> Scored:
         most[item] = max(count, most.get(item, 0))
     return Scored(
         np.array([item.expected_micro / MICRO for item in items]),
+        np.array([item.expected_variance for item in items]),
         np.array([item.expected_low for item in items], np.int64),
         np.array([item.expected_high for item in items], np.int64),
         np.array([most.get(item.item_id, 0) for item in items], np.int64),
     )
 
 
-def facts(layer: Scored, spread: Spread) -> dict[str, Any]:
-    """Return the calibration of one layer.
-
-    Args:
-        layer: Its items.
-        spread: How the plan took counts to scatter.
-    """
+def facts(layer: Scored) -> dict[str, Any]:
+    """Return the calibration of one layer."""
     hot = layer.expected >= HOT
-    pit = spread.pit(layer.expected, layer.hits, _SEED)
-    counts = np.histogram(pit, BINS, (0.0, 1.0))[0]
+    points = pit(layer.expected, layer.variance, layer.hits, _SEED)
+    counts = np.histogram(points, BINS, (0.0, 1.0))[0]
     return {
         "items": len(layer.expected),
         "expected": round(float(layer.expected.sum()), 3),

@@ -14,7 +14,6 @@ from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.receipts import latest
 from warmup_lib.config import Config
 from warmup_lib.errors import ConfigError, InputDataError
-from warmup_lib.forecast.spread import Spread
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context
@@ -145,14 +144,11 @@ def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
 
 def _calibration(subject: Subject, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the calibration of the layers whose every request is looked up."""
-    manifest = subject.lake.manifest("plan", {"plan_id": subject.context.plan_id})
-    spreads = manifest.meta.get("spread", {}) if manifest is not None else {}
     found = {}
     for layer in subject.looked_up:
-        if layer.name in spreads and layer.by_request and layer.target_kind == "redis":
+        if layer.by_request and layer.target_kind == "redis":
             ours = [r for r in measures.main_rows(rows) if r["layer"] == layer.name]
-            forecasts = calibration.scored(subject.of(layer), ours)
-            found[layer.name] = calibration.facts(forecasts, Spread(**spreads[layer.name]))
+            found[layer.name] = calibration.facts(calibration.scored(subject.of(layer), ours))
     return found
 
 
