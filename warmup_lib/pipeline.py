@@ -169,6 +169,13 @@ def plan_diff(config: Config, a: str, b: str) -> dict[str, Any]:
     return diff(open_lake(config), plan_named(config, a), plan_named(config, b))
 
 
+def plan_compare(config: Config, a: str, b: str) -> dict[str, Any]:
+    """Return what warming two plans took and what first tokens gained by it."""
+    from warmup_lib.plan.compare import compare
+
+    return compare(open_lake(config), plan_named(config, a), plan_named(config, b))
+
+
 def apply(
     config: Config,
     plan_id: str,

@@ -28,6 +28,7 @@ LEAVES = [
     *([c] for c in COMMANDS if c != "stack"),
     *(["stack", c] for c in ("up", "down", "status")),
     ["plan", "diff"],
+    ["plan", "compare"],
 ]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 from rich.console import Console
 
 from warmup_lib.cli import render
+from warmup_lib.stage import StageReport
 
 
 def test_tiers_stand_with_their_requests_and_what_the_lists_were_checked_for() -> None:
@@ -56,3 +58,40 @@ def test_without_budgets_no_table_of_them_is_printed() -> None:
     out = StringIO()
     render.budgets(Console(file=out), {"budgets": {"items/responses": {"limit": 1, "used": 1}}})
     assert out.getvalue() == ""
+
+
+def test_two_strategies_stand_with_their_figures_and_ratios() -> None:
+    out = StringIO()
+    plan = {
+        "strategy": "full",
+        "items": 2209,
+        "redis_bytes": 11 * 2**19,
+        "host_bytes": 1250 * 2**20,
+        "cold_ms": 1783.0,
+        "warm_ms": 187.2,
+    }
+    plans = [
+        {**plan, "plan_id": "2026-03-16-nightly-0a", "seconds": 81.5, "gain": 0.895},
+        {**plan, "plan_id": "2026-03-16-nightly-0b", "seconds": None, "gain": None},
+    ]
+    ratio = {"seconds": None, "bytes": 0.128, "gain": 0.98}
+    render.plan_compare(Console(file=out, width=200), {"plans": plans, "ratio": ratio})
+    printed = out.getvalue()
+    words = ("2026-03-16-nightly-0a", "2,209", "81.5", "5.500", "1,250.0", "187.2", "89.50 %")
+    for word in words:
+        assert word in printed
+    assert "-x the time, 0.13x the memory, 0.98x the P95 gain" in printed
+
+
+def test_sources_are_shown_where_there_are_more_than_the_log() -> None:
+    out = StringIO()
+    console = Console(file=out, width=120)
+    base = {"decision": "planned", "plan_id": "p", "items": {}, "expected_hits": {}, "left_out": {}}
+    report = StageReport("plan", 0, 0, 0.0)
+    alone = {"queries": {"items": {"responses": 1000}, "only": 1000}}
+    render.plan(console, replace(report, facts={**base, "sources": alone}), [])
+    assert "Sources" not in out.getvalue()
+    more = {**alone, "pinned": {"items": {"L1": 1, "responses": 12}, "only": 11}}
+    render.plan(console, replace(report, facts={**base, "sources": more}), [])
+    for word in ("queries", "responses 1,000", "L1 1, responses 12", "11"):
+        assert word in out.getvalue()

@@ -128,6 +128,37 @@ def plan_diff(console: Console, facts: dict[str, Any]) -> None:
     console.print(table("Plan diff", "layer", "added", "kept", "dropped", rows=rows))
 
 
+def plan_compare(console: Console, facts: dict[str, Any]) -> None:
+    """Print time, memory and first tokens of two plans, and the second one's share of the first."""
+    told = [
+        [
+            plan["plan_id"],
+            plan["strategy"],
+            plan["items"],
+            plan["seconds"],
+            plan["redis_bytes"] / 2**20,
+            plan["host_bytes"] / 2**20,
+            plan["cold_ms"],
+            plan["warm_ms"],
+            None if plan["gain"] is None else percent(plan["gain"]),
+        ]
+        for plan in facts["plans"]
+    ]
+    columns = ["plan", "strategy", "items", "seconds", "MiB Redis", "MiB host"]
+    columns += ["P95 cold, ms", "P95 warm, ms", "P95 gain"]
+    console.print(table("Strategies", *columns, rows=_with_dashes(told)))
+    ratio = {name: "-" if one is None else f"{one:.2f}" for name, one in facts["ratio"].items()}
+    console.print(
+        f"second to first: {ratio['seconds']}x the time, {ratio['bytes']}x the memory, "
+        f"{ratio['gain']}x the P95 gain",
+        soft_wrap=True,
+    )
+
+
+def _with_dashes(rows: list[list[Any]]) -> list[list[Any]]:
+    return [["-" if cell is None else cell for cell in row] for row in rows]
+
+
 def _count(value: Any) -> int:
     return len(value) if isinstance(value, list) else int(value)
 

@@ -120,6 +120,23 @@ def plan_diff(call: Call, a: str, b: str) -> None:
     call.answer(facts, lambda console: render.plan_diff(console, facts))
 
 
+@plan.command("compare")
+@click.argument("a")
+@click.argument("b")
+@command
+def plan_compare(call: Call, a: str, b: str) -> None:
+    """Show what warming plans A and B took and gained: time, memory, first tokens.
+
+    Both are to be applied and, for the first tokens, verified on the same later day.
+
+    \b
+    Example:
+      warmup plan compare 2026-03-16-nightly-0a1b2c3d4e latest
+    """
+    facts = pipeline.plan_compare(call.config, a, b)
+    call.answer(facts, lambda console: render.plan_compare(console, facts))
+
+
 @click.command()
 @click.option(
     "--plan", "plan_id", required=True, help="Plan to warm; `latest`: the one named last."
