@@ -13,10 +13,11 @@ import numpy as np
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.problem import NO_CAP, Chosen, Problem, Reals
 
+_MOST = 1e4
+"""The largest value as the solver sees it, whose tolerances are absolute, of 1e-6."""
+
 _NODES = 2000
 _GAP = 1e-5
-
-_SOLVED, _INFEASIBLE = 0, 2
 
 
 def exact(problem: Problem, *, nodes: int | None = None, gap: float = 0.0) -> Chosen | None:
@@ -36,8 +37,7 @@ def exact(problem: Problem, *, nodes: int | None = None, gap: float = 0.0) -> Ch
     if not count:
         nothing = np.zeros(0, np.bool_)
         return None if problem.short(nothing) else Chosen(nothing, 0, 0, 0)
-    # Values of one scale for every plan keep the solver's tolerances meaningful.
-    scale = 1 / max(1, int(problem.value.max()))
+    scale = _MOST / max(1, int(problem.value.max()))
     with _quiet():
         found = milp(
             -problem.value * scale,
@@ -52,8 +52,9 @@ def exact(problem: Problem, *, nodes: int | None = None, gap: float = 0.0) -> Ch
     if not problem.allowed(rows) or problem.short(rows):
         return None
     worth = problem.worth(rows)
-    bound = worth if found.status == _SOLVED and not gap else -found.mip_dual_bound / scale
-    return Chosen(rows, worth, max(worth, int(np.ceil(bound))), 0)
+    # The optimum is a whole number: below a bound, it is below the next one down.
+    bound = np.floor(-found.mip_dual_bound / scale + 2e-6 * (1 + 1 / scale))
+    return Chosen(rows, worth, max(worth, int(bound)), 0)
 
 
 @contextmanager
