@@ -28,7 +28,7 @@ def draw(path: Path, report: Report) -> None:
     from matplotlib import pyplot as plt
 
     with plt.rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
-        figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 4.2))
+        figure, (left, middle, right) = plt.subplots(1, 3, figsize=(15, 4.8))
         _first_tokens(left, report)
         _rates(middle, report)
         _decay(right, report)
@@ -59,6 +59,8 @@ def _first_tokens(axes: Axes, report: Report) -> None:
 
 
 def _rates(axes: Axes, report: Report) -> None:
+    from matplotlib.ticker import NullLocator, ScalarFormatter
+
     limit = report.extent.limits_ms[0]
     for arm, colour in (("cold", COLD), ("warm", WARM)):
         for series, line in zip(SERIES, ("-", "--", ":"), strict=True):
@@ -75,8 +77,13 @@ def _rates(axes: Axes, report: Report) -> None:
         ylim=(0, 105),
         title=f"The first {report.extent.step_s:g} s after a restart",
     )
-    axes.grid(True, which="both", alpha=0.25)
-    axes.legend(loc="lower left", frameon=False, fontsize=8)
+    ticks = [0.25, 0.5, 1, 2, 4, 8, 16]
+    low, high = axes.get_xlim()
+    axes.set_xticks([t for t in ticks if low <= t <= high], minor=False)
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.grid(True, alpha=0.25)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2, frameon=False, fontsize=8)
 
 
 def _decay(axes: Axes, report: Report) -> None:

@@ -233,7 +233,9 @@ class Report:
             "it can't hold any more, and what was not sent counts as late. Each step finds what a "
             "restart leaves: the cold stack was restarted, and salts are never used twice; to the "
             "warm one, restarted before the replay below, the plan is applied again before each "
-            "series, and the last column tells whether its heads were still there."
+            "series, and the last column tells whether its heads were still there. `all` holds the "
+            "requests for adapters too: vLLM's CPU build copies an adapter's weights for every "
+            "token, so that their questions alone, which nothing can warm, fill the host."
         )
         head = ["requests", "first token in", "cold", "warm", "warm is times cold"]
         sought = [(one, at) for one in SERIES for at in extent.limits_ms[: one.limits]]
