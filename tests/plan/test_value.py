@@ -61,6 +61,7 @@ def test_warming_what_traffic_writes_too_adds_the_first_request_alone() -> None:
     head = one("prefixes", ttl_s=1800)
     assert saved(head, 48, tokens=500) == pytest.approx((1 - math.exp(-1)) * 0.5, abs=1e-6)
     assert saved(head, 48_000, tokens=500) == pytest.approx(0.5)
+    assert saved(one("weights"), 1000) == pytest.approx(1.0)
     layers = {"responses": {"gateway_writes": True}}
     assert saved(one("responses"), 1, layers=layers) == pytest.approx(1 - math.exp(-2), abs=1e-6)
 

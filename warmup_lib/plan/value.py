@@ -2,8 +2,8 @@
 
 Saved is the wait of the hits that warming adds, weighed by how far waiting is above the latency
 that is aimed at. An entry that only we write adds the hits expected in its lifetime. One that
-traffic writes too adds a hit where the first request comes before it is evicted: with requests at
-random at rate r and a lifetime T, the chance of that is 1 - exp(-r T).
+traffic writes too (a head, a model's first steps) adds a hit where the first request comes before
+it is evicted: with requests at random at rate r and a lifetime T, the chance is 1 - exp(-r T).
 """
 
 from __future__ import annotations
@@ -119,9 +119,10 @@ class Value:
     def _added(self, layer: str, candidates: pa.Table, expected: Ints) -> Reals:
         """Return the hits that warming adds a day, in millionths."""
         days = ints(candidates["ttl_s"]) / _DAY_S
-        if layer == "prefixes" or (
-            layer == "responses" and self.config.layers.responses.gateway_writes
-        ):
+        by_traffic = {"weights", "prefixes"}
+        if self.config.layers.responses.gateway_writes:
+            by_traffic.add("responses")
+        if layer in by_traffic:
             return MICRO * -np.expm1(-expected / MICRO * days)
         return np.asarray(expected * np.minimum(days, 1.0), dtype=np.float64)
 
