@@ -9,10 +9,10 @@ import numpy as np
 
 from warmup_lib.forecast.caches import NOBODY, Simulated
 from warmup_lib.forecast.experts import SLICES, Expert, Field
-from warmup_lib.forecast.trace import Flags, Ints, Reals
+from warmup_lib.forecast.trace import Flags, Ints
 
-_RECENT = 0.5 ** (1 / (2 * SLICES))
-"""What a slice keeps of its worth when the next one ends: half after two periods."""
+_MEMORIES = (np.inf, 8.0, 2.0)
+"""Of the selectors: periods after which what an expert has hit counts half."""
 
 _COST = 0.3
 """Part of the items an expert holds and the cache does not that are taken to be missed once."""
@@ -41,37 +41,6 @@ class Outcome:
     coming: Expert
 
 
-class _Record:
-    """What each expert has hit so far, and which is to be followed."""
-
-    def __init__(self, experts: list[Expert]) -> None:
-        self._adapts = np.array([one.renewed or not one.share for one in experts])
-        self._so_far = np.zeros(len(experts))
-        self._of_late = np.zeros(len(experts))
-
-    def add(self, gains: Ints) -> None:
-        self._so_far += gains
-        self._of_late = self._of_late * _RECENT + gains
-
-    def best(self) -> int:
-        """Return the expert with the most hits so far.
-
-        One with a fixed plan must be ahead of all others in the last periods, too: it pays only as
-        long as the demand it was planned from goes on.
-        """
-        return int(np.argmax(np.where(self._trusted(), self._so_far, -1.0)))
-
-    def lead(self, better: int, than: int) -> float:
-        """Return by how many hits one expert is ahead of another, as far as both count."""
-        counts: Reals = self._so_far if self._trusted()[than] else self._of_late
-        return float(counts[better] - counts[than])
-
-    def _trusted(self) -> Flags:
-        ahead = self._of_late > self._of_late[self._adapts].max()
-        trusted: Flags = self._adapts | ahead
-        return trusted
-
-
 class _Cache:
     """A real cache that takes over what an expert's cache holds as it is asked for.
 
@@ -85,10 +54,6 @@ class _Cache:
         self._wanted: set[int] = set()
         self._pinned: frozenset[int] = frozenset()
         self._other: OrderedDict[int, None] = OrderedDict()
-
-    def lacks(self, wanted: set[int]) -> int:
-        """Return how many of these items are not held."""
-        return len(wanted - self._wanted - self._other.keys())
 
     def follow(self, pinned: Ints, others: Ints, load: Ints) -> None:
         """Take other items to be worth holding.
@@ -149,59 +114,113 @@ class _Cache:
             self._other.popitem(last=False)
 
 
+class _Course:
+    """What all experts hold as time goes on, and what it takes to change from one to another."""
+
+    def __init__(self, field: Field, cache: _Cache) -> None:
+        self._field = field
+        self._cache = cache
+        self._place = 0
+        self.planning = True
+
+    def reach(self, place: int) -> None:
+        """Come to the beginning of a slice."""
+        of = self._field.interval_of
+        self.planning = place == 0 or of[place] != of[place - 1]
+        self._place = place
+
+    def held(self, expert: Expert) -> tuple[Ints, Ints]:
+        """Return what an expert has pinned, and what else it holds."""
+        place, capacity = self._place, self._cache.capacity
+        begin = int(self._field.slices[place])
+        others = self._field.simulated[expert.simulated(capacity)].held(self._cache.last, begin)
+        plans = self._field.intervals[int(self._field.interval_of[place])].plans
+        pinned = np.empty(0, np.int64)
+        if expert.estimator is not None and expert.estimator in plans:
+            pinned = plans[expert.estimator][: expert.reserved(capacity)]
+        return pinned, others
+
+    def loaded(self, expert: Expert) -> Ints:
+        """Return what is loaded for an expert now."""
+        pinned, others = self.held(expert)
+        return (others if expert.renewed else pinned) if self.planning else pinned[:0]
+
+    def cost(self, old: Expert, new: Expert) -> float:
+        """Return the hits that a change is taken to cost until its items have come in."""
+        wanted, have = np.concatenate(self.held(new)), np.concatenate(self.held(old))
+        lacking = np.setdiff1d(np.setdiff1d(wanted, have), self.loaded(new))
+        return _COST * len(lacking)
+
+    def worth_it(self, lead: float, old: Expert, new: Expert) -> bool:
+        """Say whether a change to an expert that is ahead by so many hits is worth its cost."""
+        return lead > 0 and (self.planning or old == new or lead > self.cost(old, new))
+
+
+class _Selector:
+    """Follows the expert that has hit most, as far as it remembers; notes what that brought."""
+
+    def __init__(self, memory: float, experts: list[Expert], course: _Course) -> None:
+        self._keeps = 0.5 ** (1 / (memory * SLICES))
+        self._experts = experts
+        self._course = course
+        self._hits = np.zeros(len(experts))
+        self._current = 0
+        self.record = 0.0
+
+    @property
+    def expert(self) -> Expert:
+        """The expert followed."""
+        return self._experts[self._current]
+
+    def look(self) -> None:
+        """Follow the best expert where that is worth what the change costs."""
+        best = int(np.argmax(self._hits))
+        lead = float(self._hits[best] - self._hits[self._current])
+        if self._course.worth_it(lead, self.expert, self._experts[best]):
+            self.record -= self._course.cost(self.expert, self._experts[best])
+            self._current = best
+
+    def learn(self, gains: Ints) -> None:
+        """Take in what each expert hit in a slice."""
+        self.record += float(gains[self._current])
+        self._hits = self._hits * self._keeps + gains
+
+
 def follow_the_best(field: Field, item: Ints, capacity: int) -> Outcome:
     """Run one cache through a trace that follows, looking back only, the best expert so far.
 
-    Each slice ends with a look at what every expert would have hit until then. When a plan is made
-    the best is followed and its planned items are loaded. Between plans another is followed only
-    where it is ahead by more than what is lost until the cache holds what it holds.
+    Selectors follow the expert with most hits, each with a memory of its own: one that forgets
+    nothing is right where demand stays as it is, one of two periods where it changes. The cache
+    follows the selector that has done best. Each slice ends with a look at what every expert would
+    have hit in it. When a plan is made the items it plans are loaded; between plans another expert
+    is followed only where it is ahead by more than what is lost until its items have come in.
 
     Args:
         field: The experts.
         item: Items asked for; shape (n,).
         capacity: Items that the cache holds.
     """
-    record = _Record(field.experts)
     cache = _Cache(capacity, int(item.max()) + 1)
+    course = _Course(field, cache)
+    selectors = [_Selector(memory, field.experts, course) for memory in _MEMORIES]
+    leader = selectors[0]
     hits = bytearray(len(item))
     followed: list[Followed] = []
-    current, interval = 0, -1
+    expert = None
     for place, begin in enumerate(field.slices[:-1].tolist()):
-        planning = int(field.interval_of[place]) != interval
-        interval = int(field.interval_of[place])
-        best = record.best()
-        chosen = current
-        if best != current and (planning or _worth_it(field, cache, record, current, best, place)):
-            chosen = best
-        expert = field.experts[chosen]
-        if chosen != current or not place:
-            followed.append(Followed(place, expert))
-        if chosen != current or (planning and expert.share):
-            pinned, others = _held(field, cache, expert, place)
-            load = others if expert.renewed else pinned
-            cache.follow(pinned, others, load if planning else load[:0])
-        current = chosen
+        course.reach(place)
+        for one in selectors:
+            one.look()
+        best = max(selectors, key=lambda one: one.record)
+        if course.worth_it(best.record - leader.record, leader.expert, best.expert):
+            leader = best
+        if leader.expert != expert:
+            followed.append(Followed(place, leader.expert))
+        if leader.expert != expert or (course.planning and leader.expert.share):
+            cache.follow(*course.held(leader.expert), course.loaded(leader.expert))
+        expert = leader.expert
         asked = item[begin : int(field.slices[place + 1])]
         cache.serve(begin, asked, field.simulated[expert.simulated(capacity)], hits)
-        record.add(field.gains[:, place])
-    return Outcome(np.frombuffer(hits, np.bool_), followed, field.experts[record.best()])
-
-
-def _worth_it(
-    field: Field, cache: _Cache, record: _Record, current: int, best: int, place: int
-) -> bool:
-    lead = record.lead(best, current)
-    if lead <= 0:
-        return False
-    pinned, others = _held(field, cache, field.experts[best], place)
-    return lead > _COST * cache.lacks({*pinned.tolist(), *others.tolist()})
-
-
-def _held(field: Field, cache: _Cache, expert: Expert, place: int) -> tuple[Ints, Ints]:
-    """Return what an expert has pinned when a slice begins, and what else it holds."""
-    begin = int(field.slices[place])
-    held = field.simulated[expert.simulated(cache.capacity)].held(cache.last, begin)
-    nobody = np.empty(0, np.int64)
-    plans = field.intervals[int(field.interval_of[place])].plans
-    pinned = plans.get(expert.estimator or "", nobody)
-    return pinned[: expert.reserved(cache.capacity)], held
+        for one in selectors:
+            one.learn(field.gains[:, place])
+    return Outcome(np.frombuffer(hits, np.bool_), followed, leader.expert)
