@@ -48,6 +48,7 @@ class Night:
 
     def prepare(self) -> dict[str, Any]:
         """Plan after the day before, then take in the day, which both strategies need alike."""
+        self._bed.ensure()  # a running stack names the adapters that it can load
         pipeline.ingest(self._config, self._files[:-2], "jsonl")
         pipeline.build_day(self._config, self._before)
         base = pipeline.plan(self._config, self._before)

@@ -47,6 +47,12 @@ def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
         ("timezone: America", "IANA zone"),
         ("encoder: {name: ''}", "encoder.name"),
         ("schedule: {lead: 30s}", "schedule.lead"),
+        ("plan: {sources: {queries: {weight: 0}}}", "plan.sources.queries.weight"),
+        ("plan: {sources: {searches: {}}}", "plan.sources.searches"),
+        (
+            "plan: {sources: {languages: {sets: {pt_BR: a, pt-br: b}}}}",
+            "more than one set of pt-br",
+        ),
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, text: str, says: str) -> None:

@@ -16,7 +16,7 @@ from warmup_lib.embed.stage import run
 from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import ConfigError, InputDataError
 from warmup_lib.lake import Lake
-from warmup_lib.tables import CHUNKS
+from warmup_lib.tables import CHUNKS, LISTED
 
 ONE, TWO, THREE = "2026-03-12", "2026-03-13", "2026-03-14"
 Store = Callable[..., Lake]
@@ -50,6 +50,22 @@ def test_a_text_is_encoded_once_whatever_its_case_day_or_number_of_prompts(
     texts = ["lost card", "refund", "weather", "when refund"]
     stored = LakeVectors(lake, encoder.fingerprint).matrix([text_digest(t) for t in texts])
     np.testing.assert_allclose(stored, encoder.encode(texts), atol=1e-6)
+
+
+def test_what_a_list_names_gets_a_vector_too(
+    tmp_path: Path, config: Config, store_prompts: Store, text_digest: Callable[[str], str]
+) -> None:
+    lake = store_prompts(tmp_path, ONE, "lost card")
+    rows = [
+        {"source": "pinned", "text": text, "text_digest": text and text_digest(text)}
+        for text in ("lost card", "weather", None)  # the last one names a head alone
+    ]
+    columns = {f.name: [row.get(f.name) for row in rows] for f in LISTED.schema}
+    lake.replace("listed", {"day": ONE}, pa.table(columns, schema=LISTED.schema))
+    facts = run(lake, ONE, config).facts
+    assert counts(facts) == (2, 2, 0, 0)
+    found = LakeVectors(lake, str(facts["encoder"])).get([text_digest("weather")])
+    assert len(found) == 1
 
 
 def test_a_rerun_embeds_nothing_and_changes_no_byte(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.layers.building import (
@@ -83,6 +84,29 @@ def test_only_the_hottest_single_turns_without_an_answer_are_generated() -> None
         (9, "no_answer"),
         (9, "no_store"),
     ]
+
+
+def test_what_a_list_names_is_generated_beside_the_hottest_of_the_log() -> None:
+    keys = new_keys()
+    asked = ["hot", "cool"]
+    unasked: dict[str, Any] = {"requests": 0, "response": None}
+    listed = [prompt(keys, "acme", text, 0, **unasked) for text in ("pinned", "a sample")]
+    listed[1]["history"] = True  # its messages are not in the plan
+    rows = demand([prompt(keys, "acme", t, 9 - len(t), response=None) for t in asked] + listed)
+    named = pa.array([False, False, True, True])
+    rows = replace(rows, prompts=rows.prompts.append_column("listed", named))
+    assert [i.text for i in items(LAYER, rows, generating(1))] == ["hot", "pinned"]
+    reasons = LAYER.refused(rows, generating(1)).to_pylist()
+    assert [(r["heat_micro"] // MICRO, r["reason"]) for r in reasons] == [
+        (5, "no_answer"),
+        (0, "no_answer"),
+    ]
+    # What is neither asked nor listed here, such as a sample of a classifier, is no miss.
+    nobody = replace(rows, prompts=rows.prompts.drop_columns("listed"))
+    assert [i.text for i in items(LAYER, nobody, generating(1))] == ["hot"]
+    assert LAYER.refused(nobody, generating(1)).num_rows == 1
+    without = Config(targets=[RedisTarget(name="r", url="redis://127.0.0.1:1")])
+    assert LAYER.candidates(rows, without).num_rows == 0
 
 
 def test_nothing_is_generated_where_no_host_is_configured() -> None:

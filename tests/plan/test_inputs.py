@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.plan.building import BEFORE, DAY, embed, fill, prompt
+from tests.plan.building import BEFORE, DAY, embed, fill, prompt, rows_of
 from warmup_lib.config import Config
 from warmup_lib.embed.opening import open_encoder
 from warmup_lib.lake import Lake
-from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id
+from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_files
 
 NEXT = "2026-03-15"
 
@@ -51,6 +51,20 @@ def test_inputs_are_what_the_day_reads(tmp_path: Path) -> None:
     assert input_digests(lake, [BEFORE, DAY], DAY, "enc") == found
     embed(lake, {"t-more": 2.0}, day=DAY)
     assert input_digests(lake, [BEFORE, DAY], DAY, "enc") != found
+
+
+def test_a_list_of_the_users_is_an_input_of_its_day(tmp_path: Path) -> None:
+    lake = fill(tmp_path, {DAY: [prompt("a")]})
+    before = input_digests(lake, [DAY], DAY, "enc")
+    lake.replace("listed", {"day": DAY}, rows_of("listed", [{"source": "pinned", "text": "x"}]))
+    lake.replace("listed", {"day": NEXT}, rows_of("listed", [{"source": "pinned", "text": "y"}]))
+    found = input_digests(lake, [DAY], DAY, "enc")
+    assert set(found) - set(before) == {f"listed/{DAY}"}
+    assert same_files(found, {**found, f"heat/{DAY}": "other"})
+    assert not same_files(found, before)
+    assert not same_files(found, {**found, f"listed/{DAY}": "other"})
+    # The plan of another day was made from the same list where its content is the same.
+    assert same_files({"listed/a": "1", "chunks/a": "2"}, {"listed/b": "1", "chunks/b": "2"})
 
 
 @pytest.mark.parametrize("change", [{"since": DAY}, {"inputs": {"heat": "1"}}, {"base": "p"}])
