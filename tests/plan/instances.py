@@ -1,10 +1,11 @@
-"""Random problems: trees of heads, some under adapters, under budgets, floors and caps."""
+"""Problems to choose from under budgets, floors and caps: random ones, and ones by hand."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import strategies as st
 
 from warmup_lib.plan.problem import NO_CAP, Groups, Problem
 
@@ -43,3 +44,39 @@ def instance(seed: int, count: int, *, tenants: int = 6) -> Problem:
     most = (sizes * draw.uniform(0.1, 0.5, tenants)).astype(np.int64)
     capped = np.maximum(least, np.where(draw.random(tenants) < 0.5, most, NO_CAP))
     return replace(made, groups=(Groups(of, least, capped),))
+
+
+def brute(problem: Problem) -> int | None:
+    """Return the value of the best choice that reaches the floors, by trying all."""
+    count = len(problem.value)
+    best = None
+    for bits in range(2**count):
+        rows = (bits >> np.arange(count)) & 1 == 1
+        if problem.allowed(rows) and not problem.short(rows):
+            best = max(best or 0, problem.worth(rows))
+    return best
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> Problem:
+    count, budgets = draw(st.integers(0, 9)), draw(st.integers(0, 3))
+    numbers = st.lists(st.integers(0, 20), min_size=count, max_size=count)
+    needs = [draw(st.integers(-1, row - 1)) for row in range(count)]
+    groups = []
+    for _ in range(draw(st.integers(0, 2))):
+        of = draw(st.lists(st.integers(-1, 1), min_size=count, max_size=count))
+        least = draw(st.lists(st.integers(0, 2), min_size=2, max_size=2))
+        most = [low + draw(st.integers(0, 3)) for low in least]
+        groups.append(Groups(np.array(of, int), np.array(least), np.array(most)))
+    return Problem(
+        np.array(draw(numbers), int),
+        np.array([draw(numbers) for _ in range(budgets)], int).reshape(budgets, count),
+        np.array([draw(st.integers(0, 60)) for _ in range(budgets)], int),
+        np.array(needs, int),
+        tuple(groups),
+    )
+
+
+def flat(value: list[int], cost: list[int], limit: int, *groups: Groups) -> Problem:
+    needs = np.full(len(value), -1)
+    return Problem(np.array(value), np.array([cost]), np.array([limit]), needs, groups)
