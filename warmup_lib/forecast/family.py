@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ ALL = "all history"
 _TIE = 1e-7
 _FULL = 400.0
 _YEARS = 4
+_LONG = 4.0
 
 
 @dataclass
@@ -25,24 +27,34 @@ class _Decayed:
     """A sum over past periods in which a period loses half its worth every half life."""
 
     half_life: float
-    of_count: Callable[[Reals], Reals]
-    to_count: Callable[[Reals], Reals]
     worth: Reals
+    root: bool = False
+    largest: Reals | None = None
     exposure: float = 0.0
     since: float = 0.0
 
     def learn(self, ids: Ints, counts: Reals, at: float, length: float) -> None:
         grown = (at - self.since) / self.half_life
         if grown > _FULL:
-            self.worth *= np.exp2(-grown)
-            self.exposure *= float(np.exp2(-grown))
+            fade = float(np.exp2(-grown))
+            self.worth *= fade
+            if self.largest is not None:
+                self.largest *= fade
+            self.exposure *= fade
             self.since, grown = at, 0.0
         weight = float(np.exp2(grown))
-        self.worth[ids] += weight * self.of_count(counts)
+        added = weight * (np.sqrt(counts * length) if self.root else counts)
+        self.worth[ids] += added
+        if self.largest is not None:
+            self.largest[ids] = np.maximum(self.largest[ids], added)
         self.exposure += weight * length
 
     def expected(self, seen: int) -> Reals:
-        return self.to_count(self.worth[:seen] / self.exposure)
+        worth = self.worth[:seen]
+        if self.largest is not None:
+            worth = worth - self.largest[:seen] / 2
+        rate = worth / self.exposure
+        return np.square(rate) if self.root else rate
 
 
 @dataclass
@@ -50,10 +62,11 @@ class Family:
     """Estimators that learn period by period and say what each expects of the next.
 
     Decayed counts with several half lives (`decay 4`: a period counts half when four more have
-    passed), the last period and all history as their ends; `steady ...`, the same on square roots,
-    which trust an item asked for in many periods more than one asked for much in one; and where a
-    season is named and one has passed, `... season`: the mean of the same and the neighbouring
-    periods a season ago and of the decayed count.
+    passed), the last period and all history as their ends. Two kinds that trust an item asked for
+    in many periods more than one asked for much in one: `damped ...`, in which an item's largest
+    period counts half, and `steady ...`, on square roots. Where a season is named and one has
+    passed, `... season`: the mean of the same and the neighbouring periods a season ago and of the
+    decayed count.
 
     Args:
         items: Number of items there can be.
@@ -74,12 +87,12 @@ class Family:
         self._sums: dict[str, _Decayed] = {}
         for half_life in HALF_LIVES:
             name = "all" if half_life == np.inf else f"{half_life:g}"
+            blank = partial(np.zeros, self.items)
             plain = ALL if half_life == np.inf else f"decay {name}"
-            self._sums[plain] = _Decayed(half_life, _same, _same, np.zeros(self.items))
-            if half_life >= _YEARS:
-                self._sums[f"steady {name}"] = _Decayed(
-                    half_life, np.sqrt, np.square, np.zeros(self.items)
-                )
+            self._sums[plain] = _Decayed(half_life, blank())
+            if half_life >= _LONG:
+                self._sums[f"damped {name}"] = _Decayed(half_life, blank(), largest=blank())
+                self._sums[f"steady {name}"] = _Decayed(half_life, blank(), root=True)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -160,7 +173,3 @@ def top(expected: Reals, last: Ints, capacity: int) -> Ints:
         hopeful, score = hopeful[best], score[best]
     found: Ints = hopeful[np.argsort(-score, kind="stable")]
     return found
-
-
-def _same(counts: Reals) -> Reals:
-    return counts
