@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warmup_lib import pipeline
-from warmup_lib.cli import figure, render
+from warmup_lib.cli import figure, render, scoring
 from warmup_lib.cli.common import ERR, Call, command, table
 from warmup_lib.config import Config, DocumentsConfig, warmup_home
 from warmup_lib.errors import ConfigError, GateFailed
@@ -201,6 +201,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     render.hit_ratios(console, verified)
     render.tiers(console, verified)
     render.tenants(console, verified)
+    scoring.calibration(console, verified)
     render.first_token(console, verified)
     render.gates(console, verified)
     for reason in facts["skipped"]:

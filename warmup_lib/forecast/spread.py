@@ -1,16 +1,16 @@
 """What decayed counts are worth in requests to come, and how far those scatter about it.
 
 Rare items are asked for again less often than their decayed counts say, for much of what is asked
-once never is again: small counts are shrunk, and history says by how much. Counts scatter more
-than Poisson's, for what is asked comes in bursts and days differ. They are taken as negative
-binomial with variance `mean + burst * mean + drift * mean ** 2`: `burst` is what requests that
-come together add, `drift` what a changed rate does. All figures are fitted on past forecasts and
-what then came true (maximum likelihood).
+once never is again: small counts are shrunk, and history says by how much. Counts
+scatter more than Poisson's, for what is asked comes in bursts and rates change. They are taken as
+negative binomial with variance `mean + burst * mean ** power`. All figures are fitted on past
+forecasts and what then came true (maximum likelihood; hot items weigh more than their number says,
+for they are few and matter most), and the burst so that intervals held their share.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,15 @@ import numpy as np
 Reals = np.ndarray[Any, np.dtype[np.float64]]
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 
+HOT = 5.0
+"""Expected count from which an interval is wide enough to be held to its share."""
+
+LEVEL = 0.8
+"""Share of hot items whose counts an interval is to hold."""
+
 _LEAST = 1e-4
-_BOUNDS = [(0.05, 20.0), (1e-2, 1e2), (1e-3, 5.0), (_LEAST, 1e4), (_LEAST, 1e2)]
-"""Of scale, half, power, burst and drift."""
+_BOUNDS = [(0.05, 20.0), (1e-2, 1e2), (1e-3, 5.0), (_LEAST, 1e4), (1.0, 2.0)]
+"""Of the curve's scale, half and power, and the spread's burst and power."""
 
 _ENOUGH = 100
 """Pairs without which a fit would say more about chance than about the log."""
@@ -55,29 +61,28 @@ class Spread:
     """How counts scatter about their forecasts.
 
     Attributes:
-        burst: Requests that come together, besides each first one: 0 is Poisson.
-        drift: Squared relative change of the rate itself.
+        burst: What the variance of a count of 1 has beyond Poisson's.
+        power: How that grows with the mean: 1 where requests come in bursts of one size, 2 where
+            the rate itself changes.
         pairs: Forecasts it was fitted on; 0: none, and it is the default.
     """
 
     burst: float = 1.0
-    drift: float = 0.1
+    power: float = 1.5
     pairs: int = 0
 
-    def variance(self, mean: Reals, squares: Reals | None = None) -> Reals:
+    def variance(self, mean: Reals, parts: Reals | None = None) -> Reals:
         """Return the variance of counts.
 
         Args:
             mean: (n,) expected counts, not negative.
-            squares: (n,) where a count is a sum, the sum of the squares of what is expected of its
-                parts, which are taken to drift apart; None: it has one part.
+            parts: (n,) where a count is a sum, the sum of what is expected of its parts, each to
+                the `power`: parts scatter apart; None: it has one part.
         """
-        return np.asarray(
-            (1 + self.burst) * mean + self.drift * (mean**2 if squares is None else squares)
-        )
+        return np.asarray(mean + self.burst * (mean**self.power if parts is None else parts))
 
 
-def interval(mean: Reals, variance: Reals, level: float = 0.8) -> tuple[Counts, Counts]:
+def interval(mean: Reals, variance: Reals, level: float = LEVEL) -> tuple[Counts, Counts]:
     """Return the central interval that holds a count with this probability, both ends in it.
 
     Args:
@@ -136,14 +141,39 @@ def fit(heat: Reals, realised: Counts) -> tuple[Curve, Spread]:
         return Curve(), Spread()
 
     def shaped(logs: Reals) -> tuple[Curve, Spread]:
-        scale, half, power, burst, drift = map(float, np.exp(logs))
-        return Curve(scale, half, power), Spread(burst, drift, len(counts))
+        scale, half, shrink, burst, power = map(float, np.exp(logs))
+        return Curve(scale, half, shrink), Spread(burst, power, len(counts))
 
     def loss(logs: Reals) -> float:
         curve, spread = shaped(logs)
         mean = curve.mean(counts)
         shape = _shape(mean, spread.variance(mean))
-        return -float(nbinom.logpmf(seen, *shape).mean())
+        return -float(weight @ nbinom.logpmf(seen, *shape))
 
-    start = np.log([1.0, 1.0, 0.3, Spread.burst, Spread.drift])
-    return shaped(minimize(loss, start, method="L-BFGS-B", bounds=np.log(_BOUNDS)).x)
+    weight = _weights(counts)
+    start = np.log([1.0, 1.0, 0.3, Spread.burst, Spread.power])
+    curve, spread = shaped(minimize(loss, start, method="L-BFGS-B", bounds=np.log(_BOUNDS)).x)
+    return curve, _held(spread, curve.mean(counts), seen)
+
+
+def _held(spread: Spread, mean: Reals, seen: Counts) -> Spread:
+    """Return a spread whose intervals of hot items held their share, by so much more or less burst.
+
+    Likelihood is decided by the many rare items; an interval is wanted of the few hot ones.
+    """
+    hot = mean >= HOT
+    if hot.sum() < _ENOUGH:
+        return spread
+    for times in np.geomspace(0.2, 5.0, 65):
+        wider = replace(spread, burst=spread.burst * float(times))
+        low, high = interval(mean[hot], wider.variance(mean[hot]), LEVEL)
+        if ((low <= seen[hot]) & (seen[hot] <= high)).mean() >= LEVEL:
+            return wider
+    return spread
+
+
+def _weights(counts: Reals) -> Reals:
+    """Weigh items of one size, by factors of two, by the root of how many they are together."""
+    _, size, many = np.unique(np.floor(np.log2(counts)), return_inverse=True, return_counts=True)
+    weight = 1 / np.sqrt(many[size])
+    return np.asarray(weight / weight.sum())

@@ -75,8 +75,14 @@ class Offer(Protocol):
     def only(self, rows: Ints, items: pa.Table) -> Choice:
         """Return these rows as a choice beside warm items, best first."""
 
-    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
-        """Return a choice made beside warm items with the hits that look-ups will give each."""
+    def looked_up(self, choice: Choice, items: pa.Table, power: float) -> Choice:
+        """Return a choice with the hits that look-ups will give each of its items.
+
+        Args:
+            choice: Made beside warm items.
+            items: These, rows of the `plan` table.
+            power: Of the spread of counts, to which the parts of what is expected are added up.
+        """
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""
@@ -180,8 +186,8 @@ class ByHeat:
         chosen[rows] = True
         return credited(all_of(self._heat, self._rank, chosen), self.proposed)
 
-    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:  # noqa: ARG002
-        """Return a choice made beside warm items with the hits that look-ups will give each."""
+    def looked_up(self, choice: Choice, items: pa.Table, power: float) -> Choice:  # noqa: ARG002
+        """Return a choice with the hits that look-ups will give each of its items."""
         return choice
 
     def reason(self, choice: Choice, position: int) -> str:
@@ -299,8 +305,8 @@ class ByCoverage:
         covered = self._points.candidate[self._served_by(warm | self._among(chosen))]
         return credited(replace(made, covered=covered[covered >= 0]), self.proposed)
 
-    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
-        """Return a choice made beside warm items with the hits that look-ups will give each."""
+    def looked_up(self, choice: Choice, items: pa.Table, power: float) -> Choice:
+        """Return a choice with the hits that look-ups will give each of its items."""
         warm, chosen = self._points.holding(items), self._rows_of(choice)
         added = self._served_by(warm | chosen) & ~self._served_by(warm)
         place = np.full(self.candidates.num_rows, -1, dtype=np.int64)
@@ -308,12 +314,12 @@ class ByCoverage:
         nearest = by_nearest(self._points, self._vectors, place[choice.rows], added | chosen)
         mine = nearest >= 0
         heat, whose = self._points.heat[mine], nearest[mine]
-        expected, squares = np.zeros(len(place), np.int64), np.zeros(len(place), np.float64)
+        expected, parts = np.zeros(len(place), np.int64), np.zeros(len(place), np.float64)
         np.add.at(expected, whose, heat)
-        np.add.at(squares, whose, (heat / MICRO) ** 2)
+        np.add.at(parts, whose, (heat / MICRO) ** power)
         texts = np.bincount(whose, minlength=len(choice.rows)).astype(np.int64)
         count = len(choice.rows)
-        return replace(choice, expected=expected[:count], texts=texts, squares=squares[:count])
+        return replace(choice, expected=expected[:count], texts=texts, parts=parts[:count])
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""

@@ -16,9 +16,6 @@ from warmup_lib.plan.selection import Choice
 from warmup_lib.plan.sources.registry import SOURCES
 from warmup_lib.tables import INT, LEFT_OUT, MICRO, PLAN, REAL, STR, STRS, reason_word
 
-LEVEL = 0.8
-"""Probability with which an item's hits lie between `expected_low` and `expected_high`."""
-
 
 def item_rows(offer: Offer, choice: Choice, spread: Spread, after: int = 0) -> pa.Table:
     """Return the chosen candidates as rows of the `plan` table, in order.
@@ -32,8 +29,8 @@ def item_rows(offer: Offer, choice: Choice, spread: Spread, after: int = 0) -> p
     rows = offer.candidates.take(pa.array(choice.rows, INT))
     count = len(choice.rows)
     expected = choice.expected / MICRO
-    variance = spread.variance(expected, choice.squares)
-    low, high = interval(expected, variance, LEVEL)
+    variance = spread.variance(expected, choice.parts)
+    low, high = interval(expected, variance)
     filled = {
         "rank": pa.array(range(after + 1, after + count + 1), INT),
         "expected_micro": pa.array(choice.expected, INT),

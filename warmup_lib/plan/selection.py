@@ -30,8 +30,8 @@ class Choice:
         texts: Prompts each one adds, itself included.
         covered: Rows of the candidates that a chosen or a warm item serves, themselves included.
         by_log: Which of `rows` the log's own demand chose; None: all of them.
-        squares: What is expected of each text, squared and added up over those that an item
-            serves, in requests a day; None: an item serves itself only.
+        parts: What is expected of each text, in requests a day and to the power that their spread
+            has, added up over those that an item serves; None: an item serves itself only.
     """
 
     rows: Ints
@@ -39,7 +39,7 @@ class Choice:
     texts: Ints
     covered: Ints
     by_log: Mask | None = None
-    squares: Reals | None = None
+    parts: Reals | None = None
 
     @property
     def total(self) -> int:

@@ -269,8 +269,8 @@ def _write(
     ranked: Counter[str] = Counter()
     spreads = _spreads(lake, made_from["day"])
     for part, choice, beyond in zip(parts, chosen.choices, chosen.beyond, strict=True):
-        found = part.offer.looked_up(choice, part.of(warm))
         spread = spreads.get(part.level, Spread())
+        found = part.offer.looked_up(choice, part.of(warm), spread.power)
         rows.append(item_rows(part.offer, found, spread, after=ranked[part.name]))
         ranked[part.name] += len(choice.rows)
         left_out += [left_out_rows(part.offer, choice, warm, beyond), part.refused]

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmup_lib.forecast.spread import pit
+from warmup_lib.forecast.spread import HOT, pit
 from warmup_lib.tables import MICRO
 
 if TYPE_CHECKING:
     from warmup_lib.layers.base import PlanItem
 
 Row = Mapping[str, Any]
-
-HOT = 5.0
-"""Expected hits from which an interval is wide enough to be held to its share."""
 
 BINS = 10
 _EDGES = (0.0, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, float("inf"))
