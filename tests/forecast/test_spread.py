@@ -72,16 +72,6 @@ def test_counts_of_rare_items_are_shrunk_as_what_came_says() -> None:
     assert curve.mean(np.zeros(1)) == 0
 
 
-def test_the_parts_of_a_sum_scatter_apart() -> None:
-    """Twenty counts of 1, added up, against their variance; one count of 20 scatters farther."""
-    draw = np.random.default_rng(9)
-    spread = Spread(1.0, 2.0)
-    sums = draw.poisson(draw.gamma(1.0, 1.0, (50_000, 20))).sum(axis=1)
-    mean, parts = np.array([20.0]), np.array([20.0])
-    assert spread.variance(mean, parts)[0] == pytest.approx(sums.var(), rel=0.05)
-    assert spread.variance(mean)[0] == 420
-
-
 @given(
     mean=st.floats(0, 1e6),
     burst=st.floats(0, 100),

@@ -71,15 +71,13 @@ class Spread:
     power: float = 1.5
     pairs: int = 0
 
-    def variance(self, mean: Reals, parts: Reals | None = None) -> Reals:
+    def variance(self, mean: Reals) -> Reals:
         """Return the variance of counts.
 
         Args:
             mean: (n,) expected counts, not negative.
-            parts: (n,) where a count is a sum, the sum of what is expected of its parts, each to
-                the `power`: parts scatter apart; None: it has one part.
         """
-        return np.asarray(mean + self.burst * (mean**self.power if parts is None else parts))
+        return np.asarray(mean + self.burst * mean**self.power)
 
 
 def interval(mean: Reals, variance: Reals, level: float = LEVEL) -> tuple[Counts, Counts]:

@@ -21,7 +21,7 @@ from warmup_lib.forecast.spread import Curve, Spread, fit
 from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
-from warmup_lib.tables import INT, MICRO
+from warmup_lib.tables import INT
 
 if TYPE_CHECKING:
     import duckdb
@@ -87,7 +87,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
             progress("forecast", done, len(LEVELS) + 1)
             fitted[level] = _fitted(connection, config, level, window.days, pressure)
         connection.register("per_day", _weights(fitted, window.days, pressure))
-        rows = _worth(connection.sql(_HEAT).to_arrow_table(), fitted)
+        rows = _served(connection.sql(_HEAT).to_arrow_table(), fitted)
         together = Estimator(config.forecast.half_life or DEFAULT).weights(window.days)
         counts = read_hours(connection, window.days)
     finally:
@@ -164,15 +164,14 @@ def _weights(
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def _worth(rows: pa.Table, fitted: Mapping[str, _Fitted]) -> pa.Table:
-    """Turn decayed counts into the requests to expect."""
-    heat = np.asarray(rows["heat_micro"].to_numpy(), np.float64) / MICRO
+def _served(rows: pa.Table, fitted: Mapping[str, _Fitted]) -> pa.Table:
+    """Turn decayed counts into those of the day served."""
+    heat = np.asarray(rows["heat_micro"].to_numpy(), np.float64)
     levels = np.asarray(rows["level"].to_numpy())
     for level, one in fitted.items():
-        ours = levels == level
-        heat[ours] = one.curve.mean(one.volume * heat[ours])
-    worth = pa.array(np.rint(heat * MICRO).astype(np.int64))
-    return rows.set_column(rows.column_names.index("heat_micro"), "heat_micro", worth)
+        heat[levels == level] *= one.volume
+    served = pa.array(np.rint(heat).astype(np.int64))
+    return rows.set_column(rows.column_names.index("heat_micro"), "heat_micro", served)
 
 
 def _told(won: Won) -> dict[str, Any]:

@@ -75,13 +75,12 @@ class Offer(Protocol):
     def only(self, rows: Ints, items: pa.Table) -> Choice:
         """Return these rows as a choice beside warm items, best first."""
 
-    def looked_up(self, choice: Choice, items: pa.Table, power: float) -> Choice:
+    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
         """Return a choice with the hits that look-ups will give each of its items.
 
         Args:
             choice: Made beside warm items.
             items: These, rows of the `plan` table.
-            power: Of the spread of counts, to which the parts of what is expected are added up.
         """
 
     def reason(self, choice: Choice, position: int) -> str:
@@ -186,7 +185,7 @@ class ByHeat:
         chosen[rows] = True
         return credited(all_of(self._heat, self._rank, chosen), self.proposed)
 
-    def looked_up(self, choice: Choice, items: pa.Table, power: float) -> Choice:  # noqa: ARG002
+    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:  # noqa: ARG002
         """Return a choice with the hits that look-ups will give each of its items."""
         return choice
 
@@ -305,7 +304,7 @@ class ByCoverage:
         covered = self._points.candidate[self._served_by(warm | self._among(chosen))]
         return credited(replace(made, covered=covered[covered >= 0]), self.proposed)
 
-    def looked_up(self, choice: Choice, items: pa.Table, power: float) -> Choice:
+    def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
         """Return a choice with the hits that look-ups will give each of its items."""
         warm, chosen = self._points.holding(items), self._rows_of(choice)
         added = self._served_by(warm | chosen) & ~self._served_by(warm)
@@ -313,13 +312,10 @@ class ByCoverage:
         place[self._points.candidate[chosen]] = np.flatnonzero(chosen)
         nearest = by_nearest(self._points, self._vectors, place[choice.rows], added | chosen)
         mine = nearest >= 0
-        heat, whose = self._points.heat[mine], nearest[mine]
-        expected, parts = np.zeros(len(place), np.int64), np.zeros(len(place), np.float64)
-        np.add.at(expected, whose, heat)
-        np.add.at(parts, whose, (heat / MICRO) ** power)
-        texts = np.bincount(whose, minlength=len(choice.rows)).astype(np.int64)
-        count = len(choice.rows)
-        return replace(choice, expected=expected[:count], texts=texts, parts=parts[:count])
+        expected = np.zeros(len(choice.rows), np.int64)
+        np.add.at(expected, nearest[mine], self._points.heat[mine])
+        texts = np.bincount(nearest[mine], minlength=len(expected)).astype(np.int64)
+        return replace(choice, expected=expected, texts=texts)
 
     def reason(self, choice: Choice, position: int) -> str:
         """Say why the choice at a position was made, without any text of it."""

@@ -29,7 +29,7 @@ def item_rows(offer: Offer, choice: Choice, spread: Spread, after: int = 0) -> p
     rows = offer.candidates.take(pa.array(choice.rows, INT))
     count = len(choice.rows)
     expected = choice.expected / MICRO
-    variance = spread.variance(expected, choice.parts)
+    variance = spread.variance(expected)
     low, high = interval(expected, variance)
     filled = {
         "rank": pa.array(range(after + 1, after + count + 1), INT),

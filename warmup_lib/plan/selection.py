@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warmup_lib.plan.coverage import Group, Mask, Picks, for_cost, greedy, served_by
-from warmup_lib.plan.neighbours import Ints, Reals
+from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, Points
 from warmup_lib.stage import Progress
 
@@ -30,8 +30,6 @@ class Choice:
         texts: Prompts each one adds, itself included.
         covered: Rows of the candidates that a chosen or a warm item serves, themselves included.
         by_log: Which of `rows` the log's own demand chose; None: all of them.
-        parts: What is expected of each text, in requests a day and to the power that their spread
-            has, added up over those that an item serves; None: an item serves itself only.
     """
 
     rows: Ints
@@ -39,7 +37,6 @@ class Choice:
     texts: Ints
     covered: Ints
     by_log: Mask | None = None
-    parts: Reals | None = None
 
     @property
     def total(self) -> int:

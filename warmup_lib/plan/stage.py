@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,7 +17,7 @@ from warmup_lib import __version__
 from warmup_lib.config import Config
 from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import InputDataError
-from warmup_lib.forecast.spread import Spread
+from warmup_lib.forecast.spread import Curve, Spread
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Layer
 from warmup_lib.layers.registry import LAYERS, enabled
@@ -267,10 +268,12 @@ def _write(
 ) -> StageReport:
     rows, left_out = [], []
     ranked: Counter[str] = Counter()
-    spreads = _spreads(lake, made_from["day"])
+    fitted = _fitted(lake, made_from["day"])
     for part, choice, beyond in zip(parts, chosen.choices, chosen.beyond, strict=True):
-        spread = spreads.get(part.level, Spread())
-        found = part.offer.looked_up(choice, part.of(warm), spread.power)
+        curve, spread = fitted.get(part.level, (Curve(), Spread()))
+        found = part.offer.looked_up(choice, part.of(warm))
+        worth = np.rint(curve.mean(found.expected / MICRO) * MICRO).astype(np.int64)
+        found = replace(found, expected=worth)
         rows.append(item_rows(part.offer, found, spread, after=ranked[part.name]))
         ranked[part.name] += len(choice.rows)
         left_out += [left_out_rows(part.offer, choice, warm, beyond), part.refused]
@@ -294,11 +297,11 @@ def _write(
     return StageReport("plan", 0, items.num_rows, 0.0, (), facts)
 
 
-def _spreads(lake: Lake, day: str) -> dict[str, Spread]:
-    """Return by level of heat how requests scatter about what is expected."""
+def _fitted(lake: Lake, day: str) -> dict[str, tuple[Curve, Spread]]:
+    """Return by level of heat what it is worth in requests, and how these scatter."""
     manifest = lake.manifest("heat", {"day": day})
-    fitted = manifest.meta.get("fitted", {}) if manifest is not None else {}
-    return {level: Spread(**found["spread"]) for level, found in fitted.items()}
+    found = manifest.meta.get("fitted", {}) if manifest is not None else {}
+    return {level: (Curve(**one["curve"]), Spread(**one["spread"])) for level, one in found.items()}
 
 
 def _nothing_to_warm(parts: list[Part], best: Shared) -> tuple[str, ...]:

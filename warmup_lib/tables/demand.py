@@ -216,7 +216,7 @@ HEAT = Table(
         Column("level", STR, "`prompt` (digest is response_digest) or `head` (head_digest)"),
         TENANT,
         Column("digest", STR, "identity", "hex"),
-        Column("heat_micro", INT, "expected requests a day", "millionths of a request"),
+        Column("heat_micro", INT, "decayed requests of a day", "millionths of a request"),
         Column("seen", INT, "requests of the history read", "requests"),
         Column("last_day", STR, "last day with a request", "ISO date"),
     ),
