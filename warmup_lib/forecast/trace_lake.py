@@ -20,7 +20,7 @@ ITEMS = {
 _ACCESSES = """
 WITH asked AS (
     SELECT
-        epoch_us(ts) AS at,
+        epoch_us(ts) AS asked_at,
         concat(tenant, chr(31), {identity}) AS item,
         CASE WHEN COALESCE(cache_hit, false) THEN NULL ELSE {cost} END AS cost,
         {size} AS size,
@@ -34,12 +34,12 @@ WITH asked AS (
         AND NOT COALESCE(bypass, false)
 )
 SELECT
-    at,
+    asked_at,
     item,
     COALESCE(cost, AVG(cost) OVER (PARTITION BY item), 0) AS cost,
     COALESCE(size, AVG(size) OVER (PARTITION BY item), 0) AS size
 FROM asked
-ORDER BY at, request_id, item
+ORDER BY asked_at, request_id, item
 """
 
 
@@ -68,7 +68,7 @@ def lake_trace(lake: Lake, days: Sequence[str], layer: str) -> Trace:
     if not rows.num_rows:
         raise InputDataError("the lake holds no requests of those days: ingest logs first")
     item = rows["item"].combine_chunks().dictionary_encode().indices
-    at: Ints = np.asarray(rows["at"], np.int64)
+    at: Ints = np.asarray(rows["asked_at"], np.int64)
     costs: Reals = np.asarray(rows["cost"], np.float64)
     sizes: Reals = np.asarray(rows["size"], np.float64)
     return trace_of(
