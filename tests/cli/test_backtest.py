@@ -13,16 +13,7 @@ from tests.forecast.test_trace_lake import store
 from tests.forecast.traces import HOUR, zipf
 from warmup_lib.cli import main
 
-POLICIES = [
-    "lru_cold",
-    "lru",
-    "lfu",
-    "static_last",
-    "static_all",
-    "ours",
-    "static_hindsight",
-    "belady",
-]
+NAMES = "lru_cold lru lfu static_last static_all ours static_hindsight belady"
 
 
 @pytest.fixture
@@ -50,7 +41,7 @@ def facts(*arguments: str) -> dict[str, Any]:
 
 def test_all_policies_are_told_by_their_names(trace: Path) -> None:
     found = facts("--trace", str(trace), "--capacity", "40")
-    assert list(found["policies"]) == POLICIES
+    assert " ".join(found["policies"]) == NAMES
     for figures in found["policies"].values():
         assert set(figures) == {
             "hit_ratio",

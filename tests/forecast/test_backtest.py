@@ -13,11 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.sample_lake import sample_lake
 from tests.forecast.traces import HOUR, hard, local, spread, zipf
 from warmup_lib.errors import InputDataError
 from warmup_lib.forecast.backtest import POLICIES, Backtest, backtest
 from warmup_lib.forecast.trace import Trace, trace_of
 from warmup_lib.forecast.trace_file import read_trace
+from warmup_lib.forecast.trace_lake import lake_trace
 
 ONE_HOUR = timedelta(hours=1)
 N = 16_000
@@ -201,3 +203,16 @@ def test_the_bound_holds_on_real_chat_traffic(capacity: int, known: dict[str, An
     assert behind(done) <= 0.5
     # What a prototype reached: decayed counts, the share chosen by its own past.
     assert hit["ours"] >= {1000: 0.066, 10_000: 0.211, 50_000: 0.354}[capacity]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [20260302, 7])
+def test_the_bound_holds_on_the_sample_log(seed: int, tmp_path: Path) -> None:
+    lake = sample_lake(tmp_path, seed)
+    trace = lake_trace(lake, lake.days("requests"), "responses")
+    for capacity in (100, 300, 500):
+        done = backtest(trace, capacity, timedelta(days=1))
+        hit = ratios(done)
+        best = max(hit["lru"], hit["lfu"], hit["static_last"])
+        assert behind(done) <= 0.5
+        assert hit["ours"] - best >= 0.25 * (hit["static_hindsight"] - best)
