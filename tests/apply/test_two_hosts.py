@@ -64,8 +64,9 @@ class Pair:
         return load_config(self.settings)
 
     def start(self) -> None:
-        state = stack.up(self.home, hosts=2, progress=print, artifacts=self._artifacts)
-        assert len(state.hosts) == 2, state.skipped
+        told: list[str] = []  # printed, it could get into the output of a command that runs beside
+        state = stack.up(self.home, hosts=2, progress=told.append, artifacts=self._artifacts)
+        assert len(state.hosts) == 2, (state.skipped, told)
 
     def host(self, name: str) -> Service:
         return next(host for host in stack.status(self.home).hosts if host.name == name)
