@@ -93,8 +93,8 @@ def main() -> None:
         "trace is 59 minutes long), a day for the sample log (answers, exact identity, 14 days). "
         "`ours` is ahead of the best of lru, lfu and static_last by so many points; the gap is "
         "that from the best of them to static_hindsight, which no cache can reach: it knows each "
-        "period before it begins. Best expert: the one that would have been followed throughout had "
-        "one known. Blocks: kvcache-ai/Mooncake, FAST25 release, Apache-2.0.",
+        "period before it begins. Best expert: what following the best one throughout would have "
+        "hit. Blocks: kvcache-ai/Mooncake, FAST25 release, Apache-2.0.",
         "",
         f"| trace | capacity | {' | '.join(columns)} |",
         "|---" * (2 + len(columns)) + "|",
