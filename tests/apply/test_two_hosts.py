@@ -212,7 +212,7 @@ def test_a_host_that_is_still_starting_is_waited_for(pair: Pair) -> None:
     result = pair.run("apply", "--resume", "--json")
     starting.join()
     facts = told(result)
-    assert result.exit_code == 0
+    assert result.exit_code == 0, (facts["notes"], facts["completion"])
     assert not facts["readiness"]["vllm-1"]["waited"]
     assert facts["readiness"]["vllm-2"]["waited"]
     assert facts["readiness"]["vllm-2"]["ready_after_ms"] > 3000
