@@ -11,6 +11,7 @@ import pytest
 from warmup_lib.apply import receipts as module
 from warmup_lib.apply.receipts import Journal, Receipt, latest
 from warmup_lib.lake import Lake
+from warmup_lib.layers.spent import record, recorded
 
 T0 = datetime(2026, 3, 14, tzinfo=UTC)
 
@@ -134,3 +135,10 @@ def test_a_failed_append_reaches_every_batch_that_waited_for_it(
         )
 
     assert [type(r) for r in asyncio.run(write())] == [OSError] * 3
+
+
+def test_what_warming_took_outlasts_the_merging_of_receipts(lake: Lake) -> None:
+    journal = Journal(lake, "p1")
+    record(lake, "p1", {"responses": {"r": {"items": 3, "seconds": 1.0, "bytes": 5, "tokens": 0}}})
+    asyncio.run(journal.compact())
+    assert recorded(lake, "p1")["responses"]["r"]["items"] == 3

@@ -165,7 +165,9 @@ class Journal:
             return await asyncio.to_thread(self._merge)
 
     def _merge(self) -> Manifest:
-        return self._lake.replace("receipts", self._partition, self.read())
+        known = self._lake.manifest("receipts", self._partition)
+        facts = known.meta if known is not None else {}
+        return self._lake.replace("receipts", self._partition, self.read(), facts)
 
     def _lock(self) -> LakeLock:
         return LakeLock(self._lake, f"receipts-{self._plan_id}", wait_s=_LOCK_WAIT_S)

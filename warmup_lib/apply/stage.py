@@ -121,8 +121,10 @@ async def warm(
             await held.enter_async_context(guard)
         ended = await asyncio.gather(*[w.run(receipts) for w in workers], return_exceptions=True)
     manifest = await journal.compact()
-    took = {"seconds": round(time.perf_counter() - begun, 3), EVICTED_KEYS: dict(room.evicted)}
-    lake.annotate("receipts", {"plan_id": context.plan_id}, took)
+    # A resume adds to what the apply took that it goes on with.
+    took = time.perf_counter() - begun + (manifest.meta.get("seconds", 0.0) if resume else 0.0)
+    facts_kept = {"seconds": round(took, 3), EVICTED_KEYS: dict(room.evicted)}
+    lake.annotate("receipts", {"plan_id": context.plan_id}, facts_kept)
     done = _checked(ended)
     costs = report.costs(done, [layer.name for layer in layers])
     record(lake, context.plan_id, costs)
