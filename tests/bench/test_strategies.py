@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from bench import strategies
 from bench.strategies import total, write
 
 
@@ -33,7 +36,8 @@ def plan(items: int, redis: int, host: int, warm: float) -> dict[str, Any]:
     }
 
 
-def test_shares_of_time_memory_and_gain(tmp_path: Path) -> None:
+def test_shares_of_time_memory_and_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strategies, "machine", lambda: "Machine: this one.")
     parts = {
         "prepare": {"stages_s": {"embed": 3.25}},
         "full": part(10.0, 90.0, 64, 0),
