@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from bench import strategies
 from bench.strategies import total, write
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def part(plan_s: float, apply_s: float, done: int, already: int) -> dict[str, Any]:
