@@ -99,9 +99,9 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
 
 
 def test_bytes_that_are_no_text_do_not_sink_a_file(tmp_path: Path) -> None:
-    trace = read(tmp_path, b"ts,item\n1,a\n2,\xff\xfe\n3,a\0b\n")
-    assert trace.accesses == 3
+    trace = read(tmp_path, b"ts,item\n1,a\n2,\xff\xfe\n3,a\0b\n2026-03-16T\xff\xfe,c\n")
     assert trace.items == 3
+    assert trace.rejected == {"bad ts": 1}
 
 
 @pytest.mark.parametrize("packed", ["gzip", "zstd"])

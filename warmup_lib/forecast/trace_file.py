@@ -58,7 +58,7 @@ def read_trace(path: Path, zone: tzinfo) -> Trace:
         if lines:
             columns = _json_rows(text, rejected)
         else:
-            with io.TextIOWrapper(text, "utf-8-sig", errors="surrogateescape", newline="") as rows:
+            with io.TextIOWrapper(text, "utf-8-sig", errors="backslashreplace", newline="") as rows:
                 columns = _csv_rows(rows, rejected)
     read = len(columns["ts"]) + rejected.total()
     blocks = columns.pop("blocks")
