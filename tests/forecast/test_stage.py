@@ -70,6 +70,7 @@ def test_heat_is_the_decayed_count_of_both_levels(tmp_path: Path) -> None:
     assert report.facts["prompts"] == {"count": 3, "heat_micro": 14 * old + 6 * new}
     assert report.facts["heads"] == {"count": 1, "heat_micro": 4 * old + 2 * new}
     assert report.notes == ()
+    assert set(report.facts["fitted"]) == {"prompt", "head", "text"}
 
 
 def test_days_outside_the_window_do_not_count_and_holes_are_named(tmp_path: Path) -> None:

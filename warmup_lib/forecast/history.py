@@ -12,8 +12,12 @@ from warmup_lib.forecast.rolling import Counts
 if TYPE_CHECKING:
     import duckdb
 
-LEVELS = {"prompt": ("prompts", "response_digest"), "head": ("heads", "head_digest")}
-"""Level of heat -> its table of counts, and the column with the identity."""
+LEVELS = {
+    "prompt": ("prompts", "response_digest"),
+    "head": ("heads", "head_digest"),
+    "text": ("prompts", "text_digest"),
+}
+"""Level of demand -> its table of counts, and the column with the identity."""
 
 SAMPLE = 400_000
 """Items tried on. Of more, those are taken whose digests are lowest: a fair draw of hashes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from warmup_lib.config import Config
 from warmup_lib.forecast.estimators import DEFAULT, Estimator, family
 from warmup_lib.forecast.history import LEVELS, read_counts, read_pressure
 from warmup_lib.forecast.hours import peak, profiles, read_hours
-from warmup_lib.forecast.rolling import Won, choose, forecasts, volume
+from warmup_lib.forecast.rolling import Counts, Won, choose, forecasts, volume
 from warmup_lib.forecast.spread import Curve, Spread, fit
 from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
@@ -82,12 +82,14 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
     connection = lake.sql()
     try:
         pressure = _pressure(connection, config, window.days)
-        fitted = {}
+        fitted: dict[str, _Fitted] = {}
         for done, level in enumerate(LEVELS):
             progress("forecast", done, len(LEVELS) + 1)
-            fitted[level] = _fitted(connection, config, level, window.days, pressure)
-        connection.register("per_day", _weights(fitted, window.days, pressure))
-        rows = _served(connection.sql(_HEAT).to_arrow_table(), fitted)
+            like = fitted.get("prompt") if level == "text" else None
+            fitted[level] = _fitted(connection, config, level, window.days, pressure, like)
+        heated = {level: one for level, one in fitted.items() if level != "text"}
+        connection.register("per_day", _weights(heated, window.days, pressure))
+        rows = _served(connection.sql(_HEAT).to_arrow_table(), heated)
         together = Estimator(config.forecast.half_life or DEFAULT).weights(window.days)
         counts = read_hours(connection, window.days)
     finally:
@@ -111,7 +113,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         rows_in=_total(rows, "counts"),
         rows_out=rows.num_rows,
         seconds=time.perf_counter() - started,
-        notes=(*window.note("prompts"), *_notes(fitted), *_peak_note(hour, config)),
+        notes=(*window.note("prompts"), *_notes(heated), *_peak_note(hour, config)),
         facts={
             "days": list(window.days),
             "missing_days": list(window.missing),
@@ -138,15 +140,26 @@ def _fitted(
     level: str,
     days: Sequence[str],
     pressure: Mapping[str, float],
+    like: _Fitted | None,
 ) -> _Fitted:
+    """Return how a level is forecast; `like` another one: by its estimators and volume.
+
+    A text's heat is that of its prompts added up, so that only its curve and spread are its own.
+    """
     counts, share = read_counts(connection, level, days)
+    if like is not None:
+        return replace(like, **_shape(counts, like.won, pressure))
     fixed = config.forecast.half_life
     pressed = any(value > 1 for value in pressure.values())
     estimators = (Estimator(fixed),) if fixed is not None else family(pressed=pressed)
     room = config.layers.responses.items if level == "prompt" else config.layers.prefixes.items
     won = choose(counts, estimators, max(1, round(room * share)), pressure)
-    shape = fit(*forecasts(counts, won, pressure))
-    return _Fitted(won, volume(counts, won, pressure), *shape)
+    return _Fitted(won, volume(counts, won, pressure), **_shape(counts, won, pressure))
+
+
+def _shape(counts: Counts, won: Mapping[str, Won], pressure: Mapping[str, float]) -> dict[str, Any]:
+    curve, spread = fit(*forecasts(counts, won, pressure))
+    return {"curve": curve, "spread": spread}
 
 
 def _weights(

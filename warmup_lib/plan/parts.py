@@ -46,8 +46,10 @@ class Part:
 
     @property
     def level(self) -> str:
-        """The level of heat that its items are asked for at: what hosts hold serves by head."""
-        return "head" if self.layer.target_kind == "host" else "prompt"
+        """The level of demand that its items serve: heads, texts, or prompts in their context."""
+        if self.layer.target_kind == "host":
+            return "head"
+        return "text" if self.layer.match == "exact" else "prompt"
 
     def entrant(self, warm: pa.Table) -> Entrant:
         """Return the part as one of those that share budgets, beside what of it is warm."""
