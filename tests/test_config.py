@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from warmup_lib.config import Config, key_secret, load_config
 from warmup_lib.errors import ConfigError
@@ -48,7 +49,12 @@ def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
         ("encoder: {name: ''}", "encoder.name"),
         ("schedule: {lead: 30s}", "schedule.lead"),
         ("plan: {sources: {queries: {weight: 0}}}", "plan.sources.queries.weight"),
+        ("plan: {sources: {queries: {weight: .inf}}}", "plan.sources.queries.weight"),
         ("plan: {sources: {searches: {}}}", "plan.sources.searches"),
+        (f"plan: {{budgets: {{redis_bytes: {10**30}}}}}", "plan.budgets.redis_bytes"),
+        (f"plan: {{budgets: {{kv_tokens: {{h: {10**30}}}}}}}", "plan.budgets.kv_tokens.h"),
+        ("x: 2026-13-45", "can't be read as YAML: ValueError"),
+        ("[" * 5000, "can't be read as YAML: RecursionError"),
         (
             "plan: {sources: {languages: {sets: {pt_BR: a, pt-br: b}}}}",
             "more than one set of pt-br",
@@ -58,6 +64,22 @@ def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
 def test_a_wrong_setting_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         load_config(write(tmp_path, text))
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a\n", "a b", "\x1b[31m", "n" * 65])
+def test_a_target_has_a_name_that_can_be_a_key(name: str) -> None:
+    with pytest.raises(ValidationError, match="name"):
+        Config.model_validate({"targets": [{"kind": "redis", "name": name}]})
+
+
+def test_tokens_are_budgeted_for_configured_hosts_only(tmp_path: Path) -> None:
+    targets = "targets: [{kind: host, name: h-1}, {kind: redis, name: cache}]\n"
+    budgets = "plan: {budgets: {kv_tokens: {HOST: 1}}}"
+    says = r"valid: plan.budgets.kv_tokens: no such target: nope \(there are h-1\)$"
+    with pytest.raises(ConfigError, match=says):
+        load_config(write(tmp_path, targets + budgets.replace("HOST", "nope")))
+    for text in (targets + budgets.replace("HOST", "h-1"), budgets):
+        assert load_config(write(tmp_path, text)).plan.budgets.shared
 
 
 def test_a_missing_file_says_what_writes_one(tmp_path: Path) -> None:

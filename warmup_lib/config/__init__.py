@@ -13,11 +13,11 @@ import os
 import secrets
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import yaml
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from warmup_lib.config.budgets import BudgetsConfig, SloConfig, TenantConfig
 from warmup_lib.config.kinds import Duration, Positive, Section, Share
@@ -227,6 +227,18 @@ class Config(Section):
             raise ValueError("not an IANA zone such as Asia/Shanghai") from error
         return value
 
+    @model_validator(mode="after")
+    def _budgets_of_known_hosts(self) -> Self:
+        if self.targets == "embedded":
+            return self
+        hosts = sorted(t.name for t in self.targets if t.kind == "host")
+        if unknown := sorted(self.plan.budgets.kv_tokens.keys() - set(hosts)):
+            raise ValueError(
+                f"plan.budgets.kv_tokens: no such target: {', '.join(unknown)} "
+                f"(there are {', '.join(hosts) or 'no hosts'})"
+            )
+        return self
+
     @property
     def zone(self) -> ZoneInfo:
         """The configured zone."""
@@ -281,7 +293,8 @@ def _telling(place: tuple[int | str, ...]) -> bool:
 
 def _said(place: tuple[int | str, ...], problem: str) -> str:
     name = ".".join(str(part) for part in place if "tagged-union[" not in str(part))
-    return f"{name or 'file'}: {problem}"
+    # What settings say together has no place of its own: it names them itself.
+    return f"{name}: {problem}" if name else problem.removeprefix("Value error, ")
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
@@ -289,7 +302,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"no such file: {path}; `warmup init` writes one") from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
         raise ConfigError(f"{path} can't be read as YAML: {type(error).__name__}") from None
     if raw is None:
         return {}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import ByteSize, Field, model_validator
 
-from warmup_lib.config.kinds import Duration, Positive, Section, Share
+from warmup_lib.config.kinds import Duration, Section, Share
+
+_TOO_MUCH = 2**62
+"""Sums and rests of budgets are counted in 64 bits."""
 
 
 class SloConfig(Section):
@@ -18,9 +23,12 @@ class BudgetsConfig(Section):
     """What all layers share, besides the most items of each; none: no limit."""
 
     redis_bytes: ByteSize | None = Field(
-        None, gt=0, description="memory of a plan on each Redis, such as 512MB or 2GiB"
+        None,
+        gt=0,
+        lt=_TOO_MUCH,
+        description="memory of a plan on each Redis, such as 512MB or 2GiB",
     )
-    kv_tokens: dict[str, Positive] = Field(
+    kv_tokens: dict[str, Annotated[int, Field(gt=0, lt=_TOO_MUCH)]] = Field(
         default_factory=dict,
         description="model host -> tokens of heads that a plan may keep in its KV cache",
     )

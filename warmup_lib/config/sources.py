@@ -16,6 +16,7 @@ class SourceConfig(Section):
     weight: float = Field(
         1.0,
         gt=0,
+        allow_inf_nan=False,
         description="times the heat of what it proposes, where a layer has no room for everything",
     )
 

@@ -8,12 +8,20 @@ from pydantic import Field
 
 from warmup_lib.config.kinds import Section
 
+Name = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9._-]{1,64}$",
+        description="what this target is called: letters, digits, `.`, `_`, `-`; at most 64",
+    ),
+]
+
 
 class RedisTarget(Section):
     """A Redis that gets warm."""
 
     kind: Literal["redis"] = "redis"
-    name: str
+    name: Name
     url: str = Field("", description="redis:// or rediss://; TLS and ACL through the URL")
     connection: str | None = Field(None, description="Airflow connection that replaces the URL")
 
@@ -22,7 +30,7 @@ class HostTarget(Section):
     """A model host that gets warm."""
 
     kind: Literal["host"]
-    name: str
+    name: Name
     url: str = Field("", description="http://host:port, without /v1")
     connection: str | None = Field(None, description="Airflow connection that replaces the URL")
     api_key_env: str | None = Field(None, description="environment variable that holds its key")
