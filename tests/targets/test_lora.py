@@ -89,6 +89,17 @@ def test_slots_and_what_requests_used_lately(tiny: TinyHost) -> None:
     assert [slots.busy(name) for name in "abcd"] == [True, True, False, False]
 
 
+def test_slots_and_times_that_are_no_numbers(
+    tiny: TinyHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "".join(
+        f'vllm:lora_requests_info{{max_lora="\u00b2",running_lora_adapters="a"}} {at}\n'
+        for at in ("foo", "NaN", "1e5e5")
+    )
+    monkeypatch.setattr(tiny, "metrics", lambda: page)
+    assert run(tiny, lora.slots) == lora.Slots(None, {})
+
+
 def test_a_host_that_says_nothing_of_slots(tiny: TinyHost) -> None:
     tiny.adapters.slots = None
     assert run(tiny, lora.slots) == lora.Slots(None, {})

@@ -20,6 +20,11 @@ CREATED = (
         ('process_start_time_seconds{pod="a"} 17.5\n', "17.5"),
         (CREATED, "1795974866.272"),
         ("# HELP x_created when\n", "unknown"),
+        ("foo_created 1e5e5\nfoo_created NaN\n" + CREATED, "1795974866.272"),
+        *(
+            (f"process_start_time_seconds {odd}\nfoo_created 5\n", "5.000")
+            for odd in ("NaN", "+Inf", "-1", "foo", "1e308")
+        ),
         ("", "unknown"),
     ],
 )
@@ -33,6 +38,12 @@ def test_epoch(page: str, expected: str) -> None:
         ('block_size="32",kv_cache_size_tokens="46592",num_gpu_blocks="1456"', (32, 46592)),
         ('block_size="16",kv_cache_size_tokens="None",num_gpu_blocks="100"', (16, 1600)),
         ('block_size="None",num_gpu_blocks="None"', (16, None)),
+        ('block_size="65536",num_gpu_blocks="2"', (65536, 131072)),
+        *(
+            (f'block_size="{odd}",num_gpu_blocks="10"', (16, 160))
+            for odd in ("0", "\u00b2", "-1", "1.5", "65537", "1000000000", "9" * 5000)
+        ),
+        ('block_size="32",kv_cache_size_tokens="\u00b2",num_gpu_blocks="\u00b2"', (32, None)),
     ],
 )
 def test_cache_size(labels: str, expected: tuple[int, int | None]) -> None:
@@ -74,3 +85,14 @@ def test_load_is_summed_over_engines() -> None:
 def test_a_page_without_a_queue_tells_no_load() -> None:
     assert load(CREATED) is None
     assert load("vllm:num_requests_waiting 1.0\n") == Load(1, 0, 0.0)
+
+
+@pytest.mark.parametrize("odd", ["NaN", "+Inf", "-Inf", "-1", "foo", "1e308"])
+def test_what_is_no_count_is_not_said(odd: str) -> None:
+    waiting = "vllm:num_requests_waiting"
+    assert load(f"{waiting} {odd}\n") is None
+    assert load(f'{waiting}{{engine="0"}} {odd}\n{waiting}{{engine="1"}} 2.0\n') == Load(2, 0, 0.0)
+    counts = "".join(
+        f"vllm:time_to_first_token_seconds_{part} {odd}\n" for part in ("count", "sum")
+    )
+    assert load(f"{waiting} 1.0\n{counts}") == Load(1, 0, 0.0)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from warmup_lib.targets import metrics
 from warmup_lib.targets.chat import RequestRefused
 from warmup_lib.targets.host import ModelHost
 
@@ -100,12 +101,14 @@ async def slots(host: ModelHost) -> Slots:
     used: dict[str, float] = {}
     for labels, value in _INFO.findall(page):
         named = dict(_LABEL.findall(labels))
-        if named.get("max_lora", "").isdigit():
-            most = int(named["max_lora"])
+        if (said := metrics.whole(named.get("max_lora"))) is not None:
+            most = said
+        if (at := metrics.number(value)) is None:
+            continue
         both = f"{named.get('running_lora_adapters', '')},{named.get('waiting_lora_adapters', '')}"
         for name in filter(None, both.split(",")):
-            used[name] = max(used.get(name, 0.0), float(value))
-    return Slots(most, {name: now - at for name, at in used.items()})
+            used[name] = max(used.get(name, 0.0), at)
+    return Slots(most, {name: now - last for name, last in used.items()})
 
 
 def _clock(date: str | None) -> float:

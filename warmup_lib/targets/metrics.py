@@ -8,8 +8,14 @@ from dataclasses import dataclass
 DEFAULT_BLOCK = 16
 """Cache block of vLLM where the host does not say; SGLang's pages are smaller and divide it."""
 
+_MOST_BLOCK = 65_536
+"""Larger blocks are not believed: a prompt of this many words finds out what a host can do."""
+
+_MOST = 1e14
+"""Sums of such numbers, and one of them times a block, still fit 64 bits."""
+
 _START = re.compile(r"^process_start_time_seconds(?:\{[^}]*\})?\s+(\S+)", re.MULTILINE)
-_CREATED = re.compile(r"^\S+_created(?:\{[^}]*\})?\s+([\d.eE+]+)", re.MULTILINE)
+_CREATED = re.compile(r"^\S+_created(?:\{[^}]*\})?\s+(\S+)", re.MULTILINE)
 _CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{(.*)\}", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _LOAD = re.compile(
@@ -46,7 +52,8 @@ def load(page: str) -> Load | None:
     """Return the load, over all engines of the host; None: the page does not say."""
     sums: dict[str, float] = {}
     for name, value in _LOAD.findall(page):
-        sums[name] = sums.get(name, 0.0) + float(value)
+        if (said := number(value)) is not None:
+            sums[name] = sums.get(name, 0.0) + said
     if "num_requests_waiting" not in sums:
         return None
     return Load(
@@ -61,20 +68,22 @@ def epoch(page: str) -> str:
 
     `unknown` where the page has neither (several API processes): a restart can't be seen then.
     """
-    if start := _START.search(page):
-        return start[1]
-    created = [float(value) for value in _CREATED.findall(page)]
+    for start in _START.findall(page):
+        if number(start) is not None:
+            return str(start)
+    created = [at for value in _CREATED.findall(page) if (at := number(value)) is not None]
     return f"{min(created):.3f}" if created else "unknown"
 
 
 def cache_size(page: str) -> CacheSize:
     """Return the size of the KV cache."""
     labels = _cache_config(page)
-    number = {name: int(value) for name, value in labels.items() if value.isdigit()}
-    block = number.get("block_size", DEFAULT_BLOCK)
-    tokens = number.get("kv_cache_size_tokens")
-    if tokens is None and "num_gpu_blocks" in number:
-        tokens = number["num_gpu_blocks"] * block
+    block = whole(labels.get("block_size"))
+    if block is None or not 1 <= block <= _MOST_BLOCK:
+        block = DEFAULT_BLOCK
+    tokens, blocks = whole(labels.get("kv_cache_size_tokens")), whole(labels.get("num_gpu_blocks"))
+    if tokens is None and blocks is not None:
+        tokens = blocks * block
     return CacheSize(block, tokens)
 
 
@@ -82,6 +91,21 @@ def cache_dtype(page: str) -> str | None:
     """Return the type in which keys and values are kept; None: the model's own, or not said."""
     kind = _cache_config(page).get("cache_dtype")
     return None if kind in (None, "auto") else kind
+
+
+def number(text: str) -> float | None:
+    """Return a number of a page; None: it is none, negative, or beyond all that is counted."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= _MOST else None  # false for NaN too
+
+
+def whole(text: str | None) -> int | None:
+    """Return a whole number from a label; None: it is none."""
+    value = number(text) if text is not None and text.isdecimal() else None
+    return None if value is None else int(value)
 
 
 def _cache_config(page: str) -> dict[str, str]:
