@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,52 @@ def test_a_name_that_is_there_twice_is_named(tmp_path: Path) -> None:
     (finding,) = read_header(tmp_path, "m.safetensors").findings
     assert finding.tensor == "a"
     assert "twice in one header" in finding.found
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"shape": "12"},
+        {"shape": [True, 6]},
+        {"shape": [2.0, 3]},
+        {"shape": ["2", "3"]},
+        {"shape": [float("inf")]},
+        {"shape": [10**4000, 10**4000]},
+        {"shape": [2**63]},
+        {"shape": [-2, -3]},
+        {"shape": [1] * 65},
+        {"shape": None},
+        {"data_offsets": [0, 24, 24]},
+        {"data_offsets": [False, 24]},
+        {"dtype": ["F32"]},
+    ],
+)
+def test_shapes_and_places_are_lists_of_counts(tmp_path: Path, entry: dict[str, Any]) -> None:
+    header = read(tmp_path, changed("a", **entry), 32)
+    (finding,) = header.findings
+    assert (finding.file, header.tensors) == ("m.safetensors", {})
+    assert "an unreadable header" in finding.found
+
+
+def test_the_largest_shape_is_told(tmp_path: Path) -> None:
+    header = read(tmp_path, changed("a", shape=[2**63 - 1] * 64), 32)
+    (finding,) = header.findings
+    assert (finding.tensor, finding.found) == ("a", "24 bytes")
+    assert len(finding.expected) == 501
+
+
+@pytest.mark.parametrize("name", ["a\ud800", "a\x1b[31m", "a\n", "a\u202e"])
+def test_what_a_terminal_should_not_get_is_escaped(tmp_path: Path, name: str) -> None:
+    header = read(tmp_path, header_of({name: ("F32", (2,))}), 4)
+    (finding,) = header.findings
+    assert finding.tensor == name.encode("unicode_escape").decode()
+    assert str(finding).encode().decode().isprintable()
+
+
+def test_a_named_pipe_is_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.safetensors")
+    (finding,) = read_header(tmp_path, "m.safetensors").findings
+    assert (finding.file, finding.expected) == ("m.safetensors", "a file")
 
 
 ARRAYS = st.dictionaries(

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from warmup_lib.preflight.findings import Finding, error, shape_of
@@ -17,6 +18,7 @@ from warmup_lib.preflight.findings import Finding, error, shape_of
 COPY_AGAIN = "copy the file again from where it came"
 
 _LONGEST_HEADER = 100_000_000  # the format's own limit
+_MOST_SIDES = 64  # as NumPy and PyTorch have it
 _LFS = b"version "
 _BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8,
@@ -58,11 +60,16 @@ def read_header(folder: Path, file: str) -> Header:
     """Return the header of one file; what can't be read is a finding.
 
     Raises:
-        OSError: The file can't be opened.
+        OSError: The file can't be opened or read.
     """
     header = Header(file)
     path = folder / file
-    size = path.stat().st_size
+    status = path.stat()
+    if not S_ISREG(status.st_mode):
+        # To open a named pipe would wait for somebody to write into it.
+        header.findings.append(_of_file(file, "a file", "a folder, pipe or device"))
+        return header
+    size = status.st_size
     # Unbuffered: a buffer would read on into the data.
     with path.open("rb", buffering=0) as source:
         first = source.read(8)
@@ -138,11 +145,21 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _tensor(name: str, entry: dict[str, Any]) -> Tensor:
-    start, end = (int(at) for at in entry["data_offsets"])
-    shape = tuple(int(side) for side in entry["shape"])
-    if start < 0 or end < start or any(side < 0 for side in shape):
-        raise ValueError("a negative size")
-    return Tensor(name, str(entry["dtype"]), shape, start, end)
+    start, end = _counts(entry["data_offsets"])
+    shape = _counts(entry["shape"])
+    if end < start or len(shape) > _MOST_SIDES or not isinstance(entry["dtype"], str):
+        raise ValueError("no type, shape and place")
+    return Tensor(name, entry["dtype"], shape, start, end)
+
+
+def _counts(listed: Any) -> tuple[int, ...]:
+    """Return a list of counts of 64 bits; what JSON has beside them reads as one too easily."""
+    if not isinstance(listed, list):
+        raise TypeError("no list")
+    # `True` is an int as well.
+    if not all(type(one) is int and 0 <= one < 2**63 for one in listed):
+        raise ValueError("no counts")
+    return tuple(listed)
 
 
 def _inside(header: Header, data: int) -> list[Finding]:
