@@ -65,7 +65,10 @@ check: .venv/dev ## Lint, types and import floors
 
 .PHONY: bench
 bench: .venv/dev ## Run the measurements and write bench/reports/
-	@for script in bench/[a-z]*.py; do $(BIN)/python "$$script"; done
+	@$(BIN)/warmup stack up --hosts 2
+	@for bench in coverage encoder near_duplicates guard selection redis_writes berlin policies \
+	    interference "kv_length reserved" "kv_length paged" strategies effect slo_decay; do \
+	    $(BIN)/python -m bench.$$bench || exit 1; done
 
 .PHONY: ui
 ui: .venv/dev ## Start Airflow with the DAGs on the embedded stack; prints address and login

@@ -1,8 +1,8 @@
 """Compares cache policies on a real block trace and on the sample log of several seeds.
 
-    python -m bench.policies --lakes DIR
+    python -m bench.policies
 
-Makes the lakes of the sample logs in DIR where they are not there yet, and writes
+Makes the lakes of the sample logs in --lakes where they are not there yet, and writes
 bench/reports/policies.md. The block trace is read from the folder that WARMUP_DATA names.
 """
 
@@ -69,7 +69,7 @@ def row(name: str, done: Backtest, seconds: float) -> str:
 def main() -> None:
     """Write the report."""
     arguments = argparse.ArgumentParser(description=main.__doc__)
-    arguments.add_argument("--lakes", type=Path, required=True)
+    arguments.add_argument("--lakes", type=Path, default=Path(".demo/lakes"))
     lakes = arguments.parse_args().lakes
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True

@@ -221,8 +221,8 @@ def table(log: Log, pools: Pools, capacity: int) -> list[str]:
 def main() -> None:
     """Write the report."""
     arguments = argparse.ArgumentParser(description=main.__doc__)
-    arguments.add_argument("--measured", type=Path, required=True)
-    arguments.add_argument("--lakes", type=Path, required=True)
+    arguments.add_argument("--measured", type=Path, default=Path(".demo/effect/measured.json"))
+    arguments.add_argument("--lakes", type=Path, default=Path(".demo/lakes"))
     arguments.add_argument("--capacity", type=int, default=CAPACITY)
     given = arguments.parse_args()
     log, pools = log_of(sample_lake(given.lakes, parameters.SEED)), pools_of(given.measured)
