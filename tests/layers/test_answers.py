@@ -139,6 +139,17 @@ def test_a_host_that_lacks_the_model_or_refuses(tiny: TinyHost, with_host: Any) 
         generated(with_host, tiny, unanswered(keys), keys)
 
 
+@pytest.mark.parametrize("answer", ["abc \ud800 def.", [{"text": "abc."}], {"text": "abc."}])
+def test_an_answer_that_is_no_text_fails_its_item_alone(
+    tiny: TinyHost, with_host: Any, answer: Any
+) -> None:
+    keys = new_keys()
+    tiny.answer, tiny.finish = answer, "stop"
+    found = generated(with_host, tiny, unanswered(keys), keys)
+    why = "HTTP 200: its answer is not of the OpenAI shape"
+    assert (found.status, found.error) == ("failed", why)
+
+
 def test_another_host_answers_where_one_is_down(tiny: TinyHost, with_host: Any) -> None:
     keys = new_keys()
     dead = ModelHost("dead", "http://127.0.0.1:1")

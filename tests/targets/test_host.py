@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
@@ -170,6 +171,36 @@ def test_an_answer_of_another_shape_is_no_answer(tiny: TinyHost, raw: bytes) -> 
     tiny.raw = raw
     with pytest.raises(HostUnavailable, match="not of the OpenAI shape"):
         run(tiny, lambda h: h.chat(Chat(HEAD, "hello")))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("content", "usage"),
+    [
+        ("abc \ud800 def", {}),
+        ([{"type": "text", "text": "abc"}], {}),
+        ({"text": "abc"}, {}),
+        (7, {}),
+        ("abc", {"prompt_tokens": 10**25}),
+        ("abc", {"completion_tokens": -1}),
+        ("abc", {"prompt_tokens": float("nan")}),
+        ("abc", {"prompt_tokens_details": {"cached_tokens": "many"}}),
+    ],
+)
+def test_an_answer_that_is_no_text_or_no_count_fails_its_request_alone(
+    tiny: TinyHost, content: Any, usage: dict[str, Any], stream: bool
+) -> None:
+    part = {"delta" if stream else "message": {"content": content}, "finish_reason": "stop"}
+    answer = json.dumps({"choices": [part], "usage": usage})
+    tiny.raw = (f"data: {answer}\n\n" if stream else answer).encode()
+    with pytest.raises(RequestRefused, match=r"^HTTP 200: its answer is not of the OpenAI shape$"):
+        run(tiny, lambda h: h.chat(Chat(HEAD, "hello", stream=stream)))
+
+
+def test_a_stream_with_an_odd_usage_is_no_answer(tiny: TinyHost) -> None:
+    tiny.raw = b'data: {"choices": [], "usage": [1]}\n\n'
+    with pytest.raises(HostUnavailable, match="not of the OpenAI shape"):
+        run(tiny, lambda h: h.chat(Chat(HEAD, "hello", stream=True)))
 
 
 def test_a_broken_stream_is_no_answer(tiny: TinyHost) -> None:

@@ -16,6 +16,9 @@ Message = Mapping[str, Any]
 WARM_TEXT = "Hello."
 PROBE_TEXT = "Which of these is next?"
 
+OTHER_SHAPE = "its answer is not of the OpenAI shape"
+_MOST_TOKENS = 2**31
+
 
 class RequestRefused(WarmupError):
     """A host answered one request with an error that concerns this request alone.
@@ -140,18 +143,43 @@ class ChatResult:
 def result(
     text: str, finish: str | None, usage: Mapping[str, Any], ttft_ms: float | None, total_ms: float
 ) -> ChatResult:
-    """Return an answer from its parts and the `usage` object."""
+    """Return an answer from its parts and the `usage` object.
+
+    Raises:
+        RequestRefused: The text can't be stored, or a count is none.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON can spell
+        raise RequestRefused(200, OTHER_SHAPE) from None
     details = usage.get("prompt_tokens_details") or {}
     cached = details.get("cached_tokens")
     return ChatResult(
         text=text,
         finish=finish,
-        prompt_tokens=int(usage.get("prompt_tokens") or 0),
-        cached_tokens=None if cached is None else int(cached),
+        prompt_tokens=_count(usage.get("prompt_tokens") or 0),
+        cached_tokens=None if cached is None else _count(cached),
         ttft_ms=ttft_ms,
         total_ms=total_ms,
-        completion_tokens=int(usage.get("completion_tokens") or 0),
+        completion_tokens=_count(usage.get("completion_tokens") or 0),
     )
+
+
+def said(content: Any) -> str:
+    """Return the text of an answer or a piece of one; empty where there is none.
+
+    Raises:
+        RequestRefused: It is no string.
+    """
+    if not isinstance(content or "", str):
+        raise RequestRefused(200, OTHER_SHAPE)
+    return content or ""
+
+
+def _count(number: Any) -> int:
+    if not isinstance(number, int | float) or not 0 <= number <= _MOST_TOKENS:
+        raise RequestRefused(200, OTHER_SHAPE)
+    return int(number)
 
 
 async def events(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:

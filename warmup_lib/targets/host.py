@@ -19,7 +19,16 @@ from warmup_lib.errors import ConfigError, HostUnavailable
 from warmup_lib.targets import metrics
 from warmup_lib.targets.base import Target, TargetKind
 from warmup_lib.targets.capabilities import Capabilities, find_capabilities
-from warmup_lib.targets.chat import Chat, ChatResult, Head, RequestRefused, events, result
+from warmup_lib.targets.chat import (
+    OTHER_SHAPE,
+    Chat,
+    ChatResult,
+    Head,
+    RequestRefused,
+    events,
+    result,
+    said,
+)
 from warmup_lib.targets.kv import KvCache
 
 T = TypeVar("T")
@@ -219,7 +228,7 @@ class ModelHost:
         with self.shape():
             answer = response.json()
             choice = answer["choices"][0]
-            text = choice["message"].get("content") or ""
+            text = said(choice["message"].get("content"))
             usage = answer.get("usage") or {}
             return result(text, choice.get("finish_reason"), usage, None, total)
 
@@ -232,12 +241,12 @@ class ModelHost:
                 async for event in events(response.aiter_lines()):
                     usage = event.get("usage") or usage
                     for choice in event.get("choices") or ():
-                        piece = choice["delta"].get("content") or ""
+                        piece = said(choice["delta"].get("content"))
                         finish = choice.get("finish_reason") or finish
                         if ttft is None and (piece or finish):
                             ttft = _ms_since(start)
                         text += piece
-        return result(text, finish, usage, ttft, _ms_since(start))
+                return result(text, finish, usage, ttft, _ms_since(start))
 
     # -- transport -------------------------------------------------------------------------------
 
@@ -276,7 +285,7 @@ class ModelHost:
         try:
             yield
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            raise HostUnavailable(self.name, "its answer is not of the OpenAI shape") from None
+            raise HostUnavailable(self.name, OTHER_SHAPE) from None
 
     def check(self, response: httpx.Response) -> None:
         """Raise what an answer that is no success means.

@@ -93,7 +93,7 @@ async def prefill(
             answer = response.json()
             choice = answer["choices"][0]
             usage = answer.get("usage") or {}
-            return result(choice["text"], choice.get("finish_reason"), usage, None, ms)
+            return result(said(choice["text"]), choice.get("finish_reason"), usage, None, ms)
 
     async with host.turn(low_priority=True):
         return await host.fitted(send, low_priority=True)
