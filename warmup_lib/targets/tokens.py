@@ -19,6 +19,7 @@ from warmup_lib.targets.chat import (
     Head,
     common_prefix,
     result,
+    said,
 )
 from warmup_lib.targets.host import ModelHost
 
