@@ -246,6 +246,12 @@ def test_plan_for_one_tenant_is_not_current_for_all(lake: Lake) -> None:
     assert run(lake, "2026-03-16", config()).facts["plan_id"] == nightly.facts["plan_id"]
 
 
+def test_a_layer_that_a_budget_leaves_empty_says_which(lake: Lake) -> None:
+    report = run(lake, DAY, config(plan={"budgets": {"kv_tokens": {"h": 1}}}))
+    assert report.facts["items"]["prefixes"] == 0
+    assert report.notes == ("prefixes: nothing to warm, kv_tokens/h left no room",)
+
+
 def test_incremental_adds_only_what_is_needed_to_catch_up(lake: Lake) -> None:
     first = run(lake, DAY, config())
     add_day(lake, NEXT, **{**SAME, "d": 0.8, "a": 4})
@@ -325,6 +331,7 @@ def test_missing_stages_are_named_in_their_order(tmp_path: Path) -> None:
         ({"layers": ["weight"]}, "no such layer: weight; there are .*embeddings"),
         ({"layers": []}, "no layer is enabled"),
         ({"since": "yesterday"}, "not a day"),
+        ({"since": NEXT}, "nothing up to 2026-03-14 was asked since 2026-03-15"),
     ],
 )
 def test_wrong_arguments_are_named(lake: Lake, more: dict[str, Any], says: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -154,9 +154,11 @@ def _ask(
         raise InputDataError(f"no such layer: {', '.join(unknown)}; there are {', '.join(LAYERS)}")
     if since is not None:
         try:
-            date.fromisoformat(since)
+            late = date.fromisoformat(since).isoformat() > day
         except ValueError:
             raise InputDataError(f"'{since}' is not a day: write it as 2026-03-14") from None
+        if late:
+            raise InputDataError(f"nothing up to {day} was asked since {since}, which is later")
     chosen = enabled(config) if layers is None else [LAYERS[n] for n in LAYERS if n in layers]
     if not chosen:
         raise InputDataError("no layer is enabled: there is nothing to plan for")
@@ -306,10 +308,16 @@ def _fitted(lake: Lake, day: str) -> dict[str, tuple[Curve, Spread]]:
 
 def _nothing_to_warm(parts: list[Part], best: Shared) -> tuple[str, ...]:
     return tuple(
-        f"{part.name}: nothing to warm, no candidate is expected to be asked for"
-        for part, choice in zip(parts, best.choices, strict=True)
+        f"{part.name}: nothing to warm, {_why_nothing(beyond)}"
+        for part, choice, beyond in zip(parts, best.choices, best.beyond, strict=True)
         if part.tier is None and not choice.total
     )
+
+
+def _why_nothing(beyond: Mapping[int, str]) -> str:
+    if not beyond:
+        return "no candidate is expected to be asked for"
+    return f"{' and '.join(sorted(set(beyond.values())))} left no room"
 
 
 def _limits(parts: list[Part], chosen: Shared) -> dict[str, dict[str, int]]:
