@@ -90,6 +90,11 @@ def build_day(config: Config, day: str, progress: Progress = silent) -> list[Sta
         raise InputDataError(
             f"no requests up to {day} in {config.lake}: `warmup ingest` them first"
         )
+    if history[-1] != day:
+        raise InputDataError(
+            f"no requests of {day} in {config.lake} (there are {history[0]} to {history[-1]}): "
+            f"`warmup ingest` that day's log, then `warmup plan --day {day}`"
+        )
     reports = [day_stage("documents", config, day, progress)]
     for past in history:
         if is_stale(lake, past):

@@ -93,6 +93,50 @@ def test_bad_usage_exits_2_with_what_to_do(arguments: list[str], says: str, lake
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["plan"], "--day is needed"),
+        (["plan", "--day", "yesterday"], "is not a day such as"),
+        (["plan", "--day", "0001-01-01"], "no log has a day such as"),
+        (["plan", "--day", "9999-12-31"], "no log has a day such as"),
+        (["plan", "diff", "a"], "Missing argument 'B'"),
+        (["apply"], "Missing option '--plan'"),
+        (["nothing"], "No such command 'nothing'"),
+        (["stack"], "No such option"),
+    ],
+)
+def test_wrong_usage_is_one_json_object_too(arguments: list[str], says: str) -> None:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 2
+    assert says in facts(result)["error"]
+    assert facts(result)["kind"]
+
+
+@pytest.mark.parametrize("json_too", [["--json"], []])
+def test_a_bug_is_called_one_and_its_message_is_kept_back(
+    json_too: list[str], lake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise KeyError("text of a prompt")
+
+    monkeypatch.setattr("warmup_lib.pipeline.open_lake", broken)
+    result = run("sql", "--lake", lake, *json_too, input="SELECT 1")
+    assert result.exit_code == 2
+    assert "KeyError: this is a bug; WARMUP_DEBUG=1 shows" in result.stderr
+    assert "prompt" not in result.output
+    assert (facts(result)["kind"] == "KeyError") if json_too else not result.stdout
+    monkeypatch.setenv("WARMUP_DEBUG", "1")
+    assert isinstance(run("sql", "--lake", lake).exception, KeyError)
+
+
+def test_a_day_without_requests_says_what_to_run(tmp_path: Path, lake: str) -> None:
+    run("ingest", "--lake", lake, log(tmp_path, ROW))
+    result = run("plan", "--day", "2026-03-06", "--lake", lake, "--json")
+    assert result.exit_code == 2
+    assert "there are 2026-03-04 to 2026-03-04): `warmup ingest`" in facts(result)["error"]
+
+
 def test_a_file_of_unusable_rows_exits_2_and_is_accounted_for(tmp_path: Path, lake: str) -> None:
     result = run("ingest", "--lake", lake, "--json", log(tmp_path, {"nothing": 1}))
     assert result.exit_code == 2
@@ -163,9 +207,24 @@ def test_sql_reads_statements_from_stdin(tmp_path: Path, lake: str) -> None:
     run("ingest", "--lake", lake, "--format", "jsonl", log(tmp_path, ROW))
     one = run("sql", "--lake", lake, "--json", input="SELECT tenant FROM requests; SELECT 2 AS n")
     assert facts(one)["rows"] == [{"tenant": "acme"}, {"n": 2}]
+    half = run("sql", "--lake", lake, "--json", input="SELECT 1 FROM nowhere; SELECT 2 AS n")
+    assert (half.exit_code, facts(half)["rows"]) == (2, [{"n": 2}])
+    assert run("sql", "--lake", lake, input="SELEC 1").exit_code == 2
     wrong = run("sql", "--lake", lake, input="SELECT nothing FROM nowhere")
     assert wrong.exit_code == 2
     assert "error:" in wrong.output
+
+
+def test_sql_prints_strict_json_with_every_column(lake: str) -> None:
+    text = "SELECT 'nan'::DOUBLE AS a, 1 AS b, 2 AS b, 3 AS b_2, [MAP {1: 'inf'::DOUBLE}] AS c"
+    result = run("sql", "--lake", lake, "--json", input=text)
+    assert facts(result)["rows"] == [{"a": None, "b": 1, "b_3": 2, "b_2": 3, "c": [{"1": None}]}]
+    assert "NaN" not in result.stdout
+
+
+def test_sql_is_cut_into_statements_by_its_grammar(lake: str) -> None:
+    text = "SELECT ';' AS a; -- one; two\nSELECT 2 AS n;"
+    assert facts(run("sql", "--lake", lake, "--json", input=text))["rows"] == [{"a": ";"}, {"n": 2}]
 
 
 def test_init_writes_settings_that_load_and_says_what_it_reached(tmp_path: Path, lake: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+import math
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,7 +43,7 @@ class Call:
         """Print one JSON object with `--json`, else what `show` prints."""
         self.answered = True
         if self.as_json:
-            click.echo(json.dumps(facts, ensure_ascii=False, default=str))
+            click.echo(json.dumps(_strict(facts), ensure_ascii=False, default=str, allow_nan=False))
         else:
             show(Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED_WIDTH))
 
@@ -90,6 +92,14 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except (OSError, OverflowError) as error:
             said = f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
             fail(said, error, as_json and not (call and call.answered))
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if os.environ.get("WARMUP_DEBUG") == "1":
+                raise
+            # Its message is not ours: it could hold a prompt.
+            said = f"{type(error).__name__}: this is a bug; WARMUP_DEBUG=1 shows its traceback"
+            fail(said, error, as_json and not (call and call.answered))
 
     return wrapped
 
@@ -97,9 +107,23 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def fail(said: str, error: Exception, as_json: bool) -> NoReturn:
     """Print a sentence, with `as_json` as an object too, and exit with the error's code."""
     if as_json:
-        click.echo(json.dumps({"error": said, "kind": type(error).__name__}))
+        say_json(said, error)
     ERR.print(f"[bold red]error:[/] {escape(said)}", soft_wrap=True)
     sys.exit(getattr(error, "exit_code", 2))
+
+
+def say_json(said: str, error: Exception) -> None:
+    """Print an error as the one JSON object of `--json`."""
+    click.echo(json.dumps({"error": said, "kind": type(error).__name__}))
+
+
+def _strict(value: Any) -> Any:
+    """Return a value as JSON can say it: what is no finite number is null, keys are texts."""
+    if isinstance(value, dict):
+        return {k if isinstance(k, str) else str(k): _strict(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_day(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -107,11 +131,15 @@ def as_day(_: click.Context, parameter: click.Parameter, value: str | None) -> s
     if value is None:
         return None
     try:
-        return date.fromisoformat(value).isoformat()
+        day = date.fromisoformat(value)
     except ValueError:
         raise click.BadParameter(
             f"'{value}' is not a day such as 2026-03-16", param=parameter
         ) from None
+    # History reaches up to a century back, and what is planned for comes after.
+    if not 1900 <= day.year < 9000:
+        raise click.BadParameter(f"no log has a day such as '{value}'", param=parameter)
+    return day.isoformat()
 
 
 def table(title: str, *columns: str, rows: list[list[Any]], note: str | None = None) -> Table:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -23,11 +26,33 @@ COMMANDS = {
 """Command -> module of warmup_lib.cli, in the order in which they are used."""
 
 
+@contextmanager
+def _said_as_json(wanted: bool) -> Iterator[None]:
+    """Print wrong usage as a JSON object too, as commands print their own errors."""
+    try:
+        yield
+    except click.ClickException as error:
+        if wanted:
+            from warmup_lib.cli.common import say_json
+
+            say_json(error.format_message(), error)
+        raise
+
+
 class _Lazy(click.Group):
     """Imports a command's module only when that command runs, so that `--help` answers at once."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["json"] = "--json" in args
+        with _said_as_json(ctx.meta["json"]):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _said_as_json(ctx.meta["json"]):
+            return super().invoke(ctx)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -60,7 +60,7 @@ def _list(call: Call) -> None:
 
 
 def _report(call: Call, result: Result) -> None:
-    rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    rows = _records(result.columns, result.rows)
     facts = {
         "report": result.report,
         "day": result.day,
@@ -81,6 +81,18 @@ def _report(call: Call, result: Result) -> None:
         raise GateFailed(f"{result.report} is not sound: {'; '.join(result.failed)}")
 
 
+def _records(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    """Return rows by column; of columns with one name, those after the first get a number."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 1
+        while name in names or (number > 1 and name in columns):
+            number += 1
+            name = f"{column}_{number}"
+        names.append(name)
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
 def _blank(row: tuple[Any, ...]) -> list[Any]:
     return ["" if v is None else v for v in row]
 
@@ -89,8 +101,9 @@ def _shell(call: Call) -> None:
     connection = pipeline.open_lake(call.config).sql()
     answers: list[dict[str, Any]] = []
     failed = False
-    for statement in _statements():
-        failed = not _run(call, connection, statement, answers) or failed
+    for text in _texts():
+        for statement in _parsed(connection, text):
+            failed = not (statement and _run(call, connection, statement, answers)) or failed
     if call.as_json:
         call.answer({"rows": answers}, lambda _: None)
     if failed:
@@ -100,7 +113,7 @@ def _shell(call: Call) -> None:
 def _run(
     call: Call,
     connection: duckdb.DuckDBPyConnection,
-    statement: str,
+    statement: duckdb.Statement,
     answers: list[dict[str, Any]],
 ) -> bool:
     import duckdb
@@ -109,23 +122,36 @@ def _run(
         cursor = connection.execute(statement)
         rows = cursor.fetchall()
     except duckdb.Error as error:
-        ERR.print(f"[bold red]error:[/] {escape(str(error).splitlines()[0])}")
+        _refuse(error)
         return False
     columns = [d[0] for d in cursor.description or []]
     if call.as_json:
-        answers += [dict(zip(columns, row, strict=True)) for row in rows]
+        answers += _records(columns, rows)
     else:
-        call.answer(
-            {},
-            lambda console: console.print(table("", *columns, rows=[_blank(r) for r in rows])),
-        )
+        shown = table("", *columns, rows=[_blank(r) for r in rows])
+        call.answer({}, lambda console: console.print(shown))
     return True
 
 
-def _statements() -> Iterator[str]:
-    """Yield statements ended by `;`: typed at a prompt, or piped in."""
+def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement | None]:
+    """Return the statements of a text; where it is no SQL, say so and return one None."""
+    import duckdb
+
+    try:
+        return [*connection.extract_statements(text)]
+    except duckdb.Error as error:
+        _refuse(error)
+        return [None]
+
+
+def _refuse(error: duckdb.Error) -> None:
+    ERR.print(f"[bold red]error:[/] {escape(str(error).splitlines()[0])}")
+
+
+def _texts() -> Iterator[str]:
+    """Yield texts of SQL: what is typed at a prompt up to a `;`, or all that is piped in."""
     if not sys.stdin.isatty():
-        yield from (s.strip() for s in sys.stdin.read().split(";") if s.strip())
+        yield sys.stdin.read()
         return
     ERR.print("SQL on the lake; end a statement with ';', leave with Ctrl-D. Try: SHOW TABLES;")
     held = ""
@@ -135,5 +161,5 @@ def _statements() -> Iterator[str]:
         except EOFError:
             return
         if held.rstrip().endswith(";"):
-            yield held.strip().rstrip(";")
+            yield held
             held = ""
