@@ -6,7 +6,8 @@ import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from warmup_lib.errors import InputDataError
@@ -16,11 +17,12 @@ from warmup_lib.preflight.header import COPY_AGAIN, Header, read_header
 CONFIG, INDEX = "config.json", "model.safetensors.index.json"
 
 # vLLM writes model-rank-0-part-0 and model-pp-0-tp-0-part-0, Megatron mp_rank_00 or mp_rank_00_000
-# with the pipeline stage last.
-_RANK = re.compile(r"(?:^|[-_/])(?:rank|tp)[-_]?(\d+)")
+# with the pipeline stage last. The rank of a LoRA is another.
+_RANK = re.compile(r"(?:^|(?<!(?i:lora))[-_/])(?:rank|tp)[-_]?(\d+)")
 _STAGE = re.compile(r"(?:^|[-_/])(?:pp[-_]?|mp_rank_\d+_)(\d+)")
 _PART = re.compile(r"-(\d+)-of-(\d+)\.safetensors$")
 _LARGEST_JSON = 64_000_000
+_SHOWN = 10
 
 
 @dataclass
@@ -48,9 +50,9 @@ class Folder:
     def json(self, name: str) -> dict[str, Any] | None:
         """Return a JSON object of the folder; None: there is none, which may be a finding."""
         file = self.path / name
-        if not file.is_file():
+        if not (file.is_file() or file.is_symlink()):
             return None
-        if file.stat().st_size <= _LARGEST_JSON:
+        if file.is_file() and file.stat().st_size <= _LARGEST_JSON:
             raw = file.read_bytes()
             self.bytes_read += len(raw)
             try:
@@ -67,8 +69,16 @@ def read_folder(path: Path) -> Folder:
     """Return what a model folder holds.
 
     Raises:
-        InputDataError: It is no folder, or holds no model.
+        InputDataError: It is no folder, holds no model, or a file of it may not be read, so that
+            nothing can be said.
     """
+    try:
+        return _read(path)
+    except OSError as why:
+        raise InputDataError(f"{why.filename or path} can't be read: {why.strerror}") from why
+
+
+def _read(path: Path) -> Folder:
     if not path.is_dir():
         raise InputDataError(f"no such folder: {path}")
     folder = Folder(path)
@@ -84,13 +94,26 @@ def read_folder(path: Path) -> Folder:
     if not folder.ranks:
         files = _indexed(folder, files)
     for file in files:
-        header = read_header(path, file)
+        header = _header(path, file)
         folder.headers[file] = header
         folder.bytes_read += header.bytes_read
         folder.findings += header.findings
     if not folder.ranks:
         folder.findings += _parts_missing(files)
     return folder
+
+
+def _header(path: Path, file: str) -> Header:
+    """Return the header of one file; that it can't be opened is a finding too."""
+    try:
+        return read_header(path, file)
+    except PermissionError:
+        raise
+    except (OSError, ValueError) as why:
+        # ValueError: a name that no file can have.
+        reason = getattr(why, "strerror", None) or "no name of a file"
+        found = f"it can't be read: {reason}"
+        return Header(file, findings=[error(file, None, "a file", found, COPY_AGAIN)])
 
 
 def _weight_files(path: Path) -> list[str]:
@@ -127,19 +150,39 @@ def _indexed(folder: Folder, files: list[str]) -> list[str]:
     wanted: dict[str, int] = defaultdict(int)
     for file in index.values():
         wanted[file] += 1
-    there = [file for file in sorted(wanted) if (folder.path / file).is_file()]
+    there = []
     for file, tensors in sorted(wanted.items()):
-        if file not in there:
+        if problem := _not_there(folder.path, file):
             folder.findings.append(
                 error(
                     INDEX,
                     None,
                     f"the file {file} with {tensors:,} of its tensors",
-                    "no such file",
+                    problem,
                     f"copy {file} into the folder, or the index that belongs to these files",
                 )
             )
+        else:
+            there.append(file)
     return there
+
+
+def _not_there(path: Path, file: str) -> str | None:
+    """Say why a file that the index names is not to be opened; None: it is.
+
+    Symbolic links are followed wherever they lead: folders of the Hugging Face cache are made of
+    them. The index itself has no reason to name anything outside.
+    """
+    name = PurePosixPath(file)
+    if name.is_absolute() or ".." in name.parts:
+        return "a name outside of the folder"
+    try:
+        there = (path / file).is_symlink() or (path / file).exists()
+    except PermissionError:
+        raise
+    except OSError as why:
+        return why.strerror
+    return None if there else "no such file"
 
 
 def _parts_missing(files: list[str]) -> list[Finding]:
@@ -153,9 +196,16 @@ def _parts_missing(files: list[str]) -> list[Finding]:
             None,
             None,
             f"{total} parts of {stem}",
-            f"without {', '.join(str(n) for n in range(1, total + 1) if n not in parts)}",
+            f"without {_without(parts, total)}",
             "copy the missing parts into the folder",
         )
         for (stem, total), parts in sorted(there.items())
         if len(parts) < total
     ]
+
+
+def _without(parts: set[int], total: int) -> str:
+    """Name the first parts that are not there, and say how many more there are."""
+    shown = list(islice((n for n in range(1, total + 1) if n not in parts), _SHOWN))
+    more = total - sum(1 <= n <= total for n in parts) - len(shown)
+    return ", ".join(map(str, shown)) + (f" and {more:,} more" if more else "")
