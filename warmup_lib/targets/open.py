@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from warmup_lib.config import Config, HostTarget, RedisTarget, warmup_home
 from warmup_lib.errors import ConfigError
+from warmup_lib.targets.address import check_host_url, check_key, check_redis_url
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.host import ModelHost
 from warmup_lib.targets.store import RedisStore
@@ -20,7 +21,7 @@ def open_targets(config: Config, names: Sequence[str] | None = None) -> list[Tar
         names: Only these.
 
     Raises:
-        ConfigError: There are none, a name is unknown, or an address or key is missing.
+        ConfigError: There are none, a name is unknown, or an address or key is missing or wrong.
     """
     settings = _embedded() if config.targets == "embedded" else config.targets
     if not settings:
@@ -62,16 +63,9 @@ def _open(setting: RedisTarget | HostTarget, config: Config) -> Target:
         raise ConfigError(f"target '{setting.name}' has no address: {where}")
     timeout_s = config.apply.timeout.total_seconds()
     if isinstance(setting, RedisTarget):
-        try:
-            return RedisStore(
-                setting.name, setting.url, timeout_s=timeout_s, batch=config.apply.batch
-            )
-        except ValueError:
-            raise ConfigError(
-                f"target '{setting.name}': the url must begin with redis://, rediss:// or unix://"
-            ) from None
-    if not setting.url.startswith(("http://", "https://")):
-        raise ConfigError(f"target '{setting.name}': the url must begin with http:// or https://")
+        check_redis_url(setting.name, setting.url)
+        return RedisStore(setting.name, setting.url, timeout_s=timeout_s, batch=config.apply.batch)
+    check_host_url(setting.name, setting.url)
     return ModelHost(
         setting.name,
         setting.url,
@@ -91,6 +85,7 @@ def _api_key(setting: HostTarget) -> str | None:
         raise ConfigError(
             f"target '{setting.name}' takes its key from {setting.api_key_env}, which is not set"
         )
+    check_key(setting.name, setting.api_key_env, key)
     return key
 
 
