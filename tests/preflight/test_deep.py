@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
+from tests.preflight.building import write_file
 from warmup_lib.preflight.deep import check_values
 
 
@@ -42,3 +44,23 @@ def test_a_file_that_does_not_load_is_named(tmp_path: Path) -> None:
         opened.truncate(file.stat().st_size - 1)
     (found,) = check_values(tmp_path, "cpu")
     assert found.file == "m.safetensors"
+
+
+def test_a_tensor_that_does_not_load_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    header = {
+        "a": {"dtype": "F4", "shape": [2, 2], "data_offsets": [0, 2]},
+        "b": {"dtype": "F32", "shape": [2], "data_offsets": [2, 10]},
+    }
+    write_file(tmp_path / "m.safetensors", header)
+    with (tmp_path / "m.safetensors").open("r+b") as file:
+        file.seek(-4, os.SEEK_END)
+        file.write(b"\x00\x00\x80\x7f")
+    unread, infinite = check_values(tmp_path, "cpu")
+    assert (unread.file, unread.tensor) == ("m.safetensors", "a")
+    assert "could not be read" in unread.found
+    assert (infinite.tensor, infinite.found) == ("b", "1 of 2 are NaN or infinite")
+
+
+def test_a_named_pipe_is_not_loaded(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "m.safetensors")
+    assert check_values(tmp_path, "cpu") == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.preflight.building import TINY, healthy, write_config
 from warmup_lib.preflight.check import check_model
 from warmup_lib.preflight.expected import FAMILIES, Model, NotKnown
 
@@ -80,8 +81,37 @@ def test_large_models_are_saved_in_parts_with_an_index(tmp_path: Path) -> None:
             "no usable num_key_value_heads",
         ),
         ({"architectures": ["LlamaForCausalLM"], **SIZES, "hidden_size": "32"}, "hidden_size"),
+        ({"architectures": [["LlamaForCausalLM"]]}, "a model that names no architecture"),
+        ({"architectures": [{}], "model_type": "bert"}, "the tensors of bert are not known"),
+        ({"architectures": "LlamaForCausalLM", "model_type": [1]}, "names no architecture"),
     ],
 )
 def test_what_is_not_known_is_said(config: dict[str, Any], why: str) -> None:
     with pytest.raises(NotKnown, match=why):
         Model(json.loads(json.dumps(config)))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("num_hidden_layers", 30_000_000),
+        ("num_hidden_layers", 10_001),
+        ("num_hidden_layers", True),
+        ("vocab_size", 10**4000),
+        ("hidden_size", 0),
+        ("head_dim", "8"),
+        ("num_attention_heads", 2.0),
+    ],
+)
+def test_a_size_that_no_model_has_is_one_finding(tmp_path: Path, name: str, value: Any) -> None:
+    healthy(tmp_path, TINY)
+    write_config(tmp_path, TINY | {name: value})
+    checked = check_model(tmp_path)
+    (finding,) = checked.findings
+    assert (finding.severity, finding.file) == ("error", "config.json")
+    assert f"no usable {name}" in finding.found
+
+
+def test_the_most_layers_that_count_are_told() -> None:
+    config = {"architectures": ["LlamaForCausalLM"], **SIZES, "num_hidden_layers": 10_000}
+    assert len(Model(config).tensors()) == 3 + 9 * 10_000

@@ -145,3 +145,11 @@ def test_division_is_checked_of_quantised_folders_too(tmp_path: Path) -> None:
     checked = check_model(tmp_path, 8)
     assert len(checked.errors) == 1
     assert "gptq" in checked.not_checked[0]
+
+
+def test_a_rank_that_no_model_is_cut_into_is_one_finding(tmp_path: Path) -> None:
+    write_config(tmp_path, TINY)
+    name = "model-rank-30000000-part-0.safetensors"
+    write_tensors(tmp_path / name, rank_of_two())
+    (finding,) = check_model(tmp_path).findings
+    assert (finding.file, finding.expected) == (name, "at most 1,024 ranks")

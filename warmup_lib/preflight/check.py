@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from warmup_lib.preflight.expected import HEAD, TABLES, Model, NotKnown, Shape
-from warmup_lib.preflight.findings import Finding, error, shape_of
+from warmup_lib.preflight.expected import HEAD, TABLES, Model, NoSize, NotKnown, Shape
+from warmup_lib.preflight.findings import Finding, error, printable, shape_of
 from warmup_lib.preflight.folder import CONFIG, INDEX, Folder, read_folder
 from warmup_lib.preflight.header import Header, Tensor
 from warmup_lib.preflight.parallel import check_division, check_ranks
@@ -60,12 +60,11 @@ def check_model(path: Path, tensor_parallel: int = 1) -> Checked:
 
     Raises:
         InputDataError: It is no folder, or holds no model.
-        OSError: A file can't be read.
     """
     folder = read_folder(path)
+    model, why = _model(folder)
     findings = [*folder.findings, *_index_against_files(folder), *_twice(folder)]
     not_checked: list[str] = []
-    model, why = _model(folder)
     if model is not None:
         findings += check_division(model, _ranks_of(folder, tensor_parallel))
     packed = _packed(folder)
@@ -85,7 +84,7 @@ def check_model(path: Path, tensor_parallel: int = 1) -> Checked:
     tensors = [tensor for header in folder.headers.values() for tensor in header.tensors.values()]
     return Checked(
         findings=tuple(sorted(findings, key=lambda finding: finding.severity)),
-        not_checked=tuple(not_checked),
+        not_checked=tuple(map(printable, not_checked)),
         files=len(folder.headers),
         tensors=len(tensors),
         tensor_bytes=sum(tensor.end - tensor.start for tensor in tensors),
@@ -115,6 +114,10 @@ def _model(folder: Folder) -> tuple[Model | None, str]:
         return None, "there is no config to compare them with"
     try:
         return Model(folder.config), ""
+    except NoSize as why:
+        fix = f"copy the {CONFIG} that belongs to these weights"
+        folder.findings.append(error(CONFIG, None, "the sizes of a model", str(why), fix))
+        return None, str(why)
     except NotKnown as why:
         return None, str(why)
 
@@ -130,7 +133,8 @@ def _packed(folder: Folder) -> str | None:
         or any((folder.path / name).is_file() for name in _QUANTISED)
         or any(name.endswith(_PACKED) for name in names)
     ):
-        return f"the weights are quantised ({method or 'no method named'})"
+        told = method if isinstance(method, str) and method else "no method named"
+        return f"the weights are quantised ({told})"
     return None
 
 
@@ -218,7 +222,8 @@ def _misshapen(file: str, tensor: Tensor, shape: Shape) -> Finding:
 def _types(folder: Folder) -> list[Finding]:
     """Find tensors that are no numbers to multiply by, and those of another type than the rest."""
     config = folder.config or {}
-    named = str(config.get("dtype") or config.get("torch_dtype") or "").removeprefix("torch.")
+    of_config = config.get("dtype") or config.get("torch_dtype")
+    named = of_config.removeprefix("torch.") if isinstance(of_config, str) else ""
     wrong: list[Finding] = []
     others: dict[str, list[tuple[str, str]]] = {}
     for header in folder.headers.values():

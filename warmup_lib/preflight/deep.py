@@ -22,7 +22,7 @@ def best_device() -> str:
 def check_values(path: Path, device: str, progress: Progress = silent) -> list[Finding]:
     """Load each tensor onto a device, one at a time, and find NaN and infinities.
 
-    Files that can't be loaded at all are findings too.
+    Tensors and files that can't be loaded at all are findings too.
 
     Args:
         path: The model folder.
@@ -32,9 +32,10 @@ def check_values(path: Path, device: str, progress: Progress = silent) -> list[F
     Raises:
         InputDataError: It is no folder, or holds no model.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    headers = read_folder(path).headers.values()
+    # What has no tensors is a finding of the headers, and may be no file to be opened.
+    headers = [header for header in read_folder(path).headers.values() if header.tensors]
     total = sum(len(header.tensors) for header in headers)
     found: list[Finding] = []
     done = 0
@@ -42,13 +43,21 @@ def check_values(path: Path, device: str, progress: Progress = silent) -> list[F
         try:
             with safe_open(path / header.file, framework="pt", device=device) as opened:
                 for name in opened.keys():  # noqa: SIM118 - it is no mapping
-                    found += _look(header.file, name, opened.get_tensor(name))
+                    found += _read(header.file, name, opened)
                     done += 1
                     progress("values", done, total)
-        except SafetensorError:
+        except Exception:  # The file is at fault, whatever the library makes of it.
             loadable = "a file that loads"
             found.append(error(header.file, None, loadable, "one that does not", COPY_AGAIN))
     return found
+
+
+def _read(file: str, name: str, opened: Any) -> Sequence[Finding]:
+    try:
+        return _look(file, name, opened.get_tensor(name))
+    except Exception as why:  # The libraries raise many kinds, by type, shape and device.
+        found = f"it could not be read ({type(why).__name__})"
+        return (error(file, name, "a tensor that loads", found, COPY_AGAIN),)
 
 
 def _look(file: str, name: str, tensor: Any) -> Sequence[Finding]:

@@ -11,6 +11,9 @@ Shape = tuple[int, ...]
 HEAD = "lm_head.weight"
 TABLES = ("model.embed_tokens.weight", HEAD)
 """The tensors with one row a word of the vocabulary."""
+_MOST_LAYERS = 10_000
+"""Far more than any model has: each adds about ten shapes to what is compared."""
+_LARGEST_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,10 @@ class NotKnown(Exception):
     """The shapes of this model can't be told; the message says why."""
 
 
+class NoSize(NotKnown):
+    """A size is given, but as something that no model can have; the message says what."""
+
+
 class Model:
     """A model as its config has it.
 
@@ -87,6 +94,7 @@ class Model:
 
     Raises:
         NotKnown: It is of a family whose tensors are not known here, or gives a size not.
+        NoSize: It gives a size that is no whole number above 0, or too large for any model.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:
@@ -157,17 +165,23 @@ class Model:
 
     def _size(self, name: str, default: int | None = None) -> int:
         value = self._config.get(name)
-        value = default if value is None else value
-        if not isinstance(value, int) or value <= 0:
-            raise NotKnown(f"config.json has no usable {name}")
+        if value is None:
+            value = default
+            if not value:
+                raise NotKnown(f"config.json has no usable {name}")
+        most = _MOST_LAYERS if name == "num_hidden_layers" else _LARGEST_SIZE
+        # `True` is an int as well.
+        if type(value) is not int or not 0 < value <= most:
+            raise NoSize(f"config.json has no usable {name}, which is from 1 to {most:,}")
         return value
 
 
 def _family(config: Mapping[str, Any]) -> Family:
     architectures = config.get("architectures")
     named = architectures[0] if isinstance(architectures, list) and architectures else None
-    if named not in FAMILIES:
-        kind = named or config.get("model_type") or "a model that names no architecture"
+    if not isinstance(named, str) or named not in FAMILIES:
+        names = (name for name in (named, config.get("model_type")) if isinstance(name, str))
+        kind = next(filter(None, names), "a model that names no architecture")
         raise NotKnown(f"the tensors of {kind} are not known here")
     return FAMILIES[named]
 

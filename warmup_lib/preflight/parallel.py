@@ -9,6 +9,7 @@ from warmup_lib.preflight.header import Tensor
 
 _PADDING = 64
 """vLLM pads the vocabulary to a multiple of this before it cuts it."""
+_MOST_RANKS = 1024
 _CUT_AGAIN = "cut the checkpoint again, all ranks in one run"
 
 
@@ -61,6 +62,11 @@ def check_ranks(folder: Folder, model: Model | None, asked: int) -> list[Finding
     found: list[Finding] = []
     for _, ranks in sorted(folder.ranks.items()):
         count = max(ranks) + 1
+        if count > _MOST_RANKS:
+            last = f"rank {count - 1} in {ranks[count - 1][0]}"
+            most = f"at most {_MOST_RANKS:,} ranks"
+            found.append(error(ranks[count - 1][0], None, most, last, _CUT_AGAIN))
+            continue
         missing = sorted(set(range(count)) - set(ranks))
         found += [
             error(None, None, f"files of ranks 0 to {count - 1}", f"none of rank {n}", _CUT_AGAIN)
