@@ -48,7 +48,8 @@ def test_a_makers_own_copy_counts_only_where_there_is_no_other(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "index", ["[]", "{", '{"weight_map": 3}', '{"weight_map": {"a": 1}}', "{}"]
+    "index",
+    ["[]", "{", '{"weight_map": 3}', '{"weight_map": {"a": 1}}', "{}", '{"weight_map": {}}'],
 )
 def test_an_index_that_is_none_is_named_and_all_files_count(tmp_path: Path, index: str) -> None:
     write_config(tmp_path, TINY)

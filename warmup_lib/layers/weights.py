@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,6 +40,7 @@ from warmup_lib.targets.together import together
 if TYPE_CHECKING:
     from warmup_lib.preflight.check import Checked
 
+_LOG = logging.getLogger(__name__)
 _NOT_SERVED = "the host does not serve its model"
 _PROBE_TOKENS = 16
 _SHORTEST_COMMIT = 7
@@ -194,7 +196,7 @@ async def _prove(
 
 
 def _checked(served: Served) -> Checked | None:
-    """Check the folder that a model was loaded from; None: it is not on this machine."""
+    """Check the folder that a model was loaded from; None: it can't be judged on this machine."""
     from warmup_lib.preflight.check import check_model
 
     folder = Path(served.root or "")
@@ -202,7 +204,11 @@ def _checked(served: Served) -> Checked | None:
         return None
     try:
         return check_model(folder)
-    except (InputDataError, OSError):
+    except InputDataError:
+        return None
+    except Exception as error:
+        # The host has loaded the model: that its folder could not be judged must not end a warm-up.
+        _LOG.warning("the folder of a served model could not be checked: %s", type(error).__name__)
         return None
 
 

@@ -21,6 +21,7 @@ CONFIG, INDEX = "config.json", "model.safetensors.index.json"
 _RANK = re.compile(r"(?:^|(?<!(?i:lora))[-_/])(?:rank|tp)[-_]?(\d+)")
 _STAGE = re.compile(r"(?:^|[-_/])(?:pp[-_]?|mp_rank_\d+_)(\d+)")
 _PART = re.compile(r"-(\d+)-of-(\d+)\.safetensors$")
+_OUTSIDE = "a name outside of the folder"
 _LARGEST_JSON = 64_000_000
 _SHOWN = 10
 
@@ -141,7 +142,8 @@ def _indexed(folder: Folder, files: list[str]) -> list[str]:
     if raw is None:
         return files
     index = raw.get("weight_map")
-    if not isinstance(index, dict) or not all(isinstance(file, str) for file in index.values()):
+    named = isinstance(index, dict) and all(isinstance(file, str) for file in index.values())
+    if not index or not named:
         folder.findings.append(
             error(INDEX, None, "`weight_map`, tensor by tensor", "none", COPY_AGAIN)
         )
@@ -153,13 +155,16 @@ def _indexed(folder: Folder, files: list[str]) -> list[str]:
     there = []
     for file, tensors in sorted(wanted.items()):
         if problem := _not_there(folder.path, file):
+            own = "the index that belongs to these files"
             folder.findings.append(
                 error(
                     INDEX,
                     None,
                     f"the file {file} with {tensors:,} of its tensors",
                     problem,
-                    f"copy {file} into the folder, or the index that belongs to these files",
+                    f"copy {own}"
+                    if problem == _OUTSIDE
+                    else f"copy {file} into the folder, or {own}",
                 )
             )
         else:
@@ -175,7 +180,7 @@ def _not_there(path: Path, file: str) -> str | None:
     """
     name = PurePosixPath(file)
     if name.is_absolute() or ".." in name.parts:
-        return "a name outside of the folder"
+        return _OUTSIDE
     try:
         there = (path / file).is_symlink() or (path / file).exists()
     except PermissionError:

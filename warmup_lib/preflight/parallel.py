@@ -63,9 +63,8 @@ def check_ranks(folder: Folder, model: Model | None, asked: int) -> list[Finding
     for _, ranks in sorted(folder.ranks.items()):
         count = max(ranks) + 1
         if count > _MOST_RANKS:
-            last = f"rank {count - 1} in {ranks[count - 1][0]}"
-            most = f"at most {_MOST_RANKS:,} ranks"
-            found.append(error(ranks[count - 1][0], None, most, last, _CUT_AGAIN))
+            file, most = ranks[count - 1][0], f"at most {_MOST_RANKS:,} ranks"
+            found.append(error(file, None, most, f"one of rank {count - 1}", _CUT_AGAIN))
             continue
         missing = sorted(set(range(count)) - set(ranks))
         found += [
