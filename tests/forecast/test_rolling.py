@@ -9,7 +9,16 @@ import pytest
 from scipy.sparse import csc_array
 
 from warmup_lib.forecast.estimators import DEFAULT, Estimator, family
-from warmup_lib.forecast.rolling import HISTORY, ORIGINS, Counts, Won, choose, forecasts, volume
+from warmup_lib.forecast.rolling import (
+    HISTORY,
+    ORIGINS,
+    Counts,
+    Won,
+    choose,
+    forecasts,
+    never_again,
+    volume,
+)
 
 FIRST = date(2026, 3, 2)  # a Monday
 ROOM = 20
@@ -105,3 +114,12 @@ def test_the_volume_of_a_day_is_that_of_its_weekday(length: int, factor: float) 
     requests[:, [d for d in range(length) if d % 7 == 0]] = 4  # Mondays, and the day served is one
     won = {"t0": Won(Estimator(timedelta(minutes=30)))}  # knows only Sunday
     assert volume(counts(requests), won) == pytest.approx(factor)
+
+
+def test_items_that_never_come_again_are_told_by_tenant() -> None:
+    once = np.eye(14, dtype=int).repeat(20, axis=0)  # each item on one day only
+    both = np.zeros((560, 14))
+    both[::2], both[1::2] = once, once
+    both[1, :] = 1  # one item of the second tenant comes every day
+    assert never_again(counts(both, tenants=2)) == ["t0"]
+    assert never_again(counts(once[:8])) == []  # too few to say so

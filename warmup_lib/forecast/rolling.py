@@ -27,6 +27,9 @@ ORIGINS = 7
 HISTORY = 3
 """Days that a forecast needs before it."""
 
+ENOUGH = 100
+"""Forecasts of a tenant without which it is not said that nothing of it comes again."""
+
 _WEEK = 7
 _FAR = 2.0
 """A day is never taken to bring more than so many times the decayed counts, or fewer."""
@@ -118,6 +121,20 @@ def forecasts(
         expected.append(heat[known])
         realised.append(_column(counts, origin)[known].astype(np.int64))
     return np.concatenate(expected), np.concatenate(realised)
+
+
+def never_again(counts: Counts) -> list[str]:
+    """Return the tenants whose items, once asked for, were not asked for on any later day.
+
+    Nothing of theirs is worth warming. It takes some forecasts to say so of a tenant.
+    """
+    size = len(counts.tenants)
+    known, came = np.zeros(size), np.zeros(size)
+    for origin in counts.origins:
+        past = counts.requests[:, :origin].sum(axis=1) > 0
+        known += np.bincount(counts.tenant[past], minlength=size)
+        came += np.bincount(counts.tenant[past], _column(counts, origin)[past], size)
+    return [name for t, name in enumerate(counts.tenants) if known[t] >= ENOUGH and not came[t]]
 
 
 def volume(

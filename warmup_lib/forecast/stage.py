@@ -16,7 +16,7 @@ from warmup_lib.config import Config
 from warmup_lib.forecast.estimators import DEFAULT, Estimator, family
 from warmup_lib.forecast.history import LEVELS, read_counts, read_pressure
 from warmup_lib.forecast.hours import peak, profiles, read_hours
-from warmup_lib.forecast.rolling import Counts, Won, choose, forecasts, volume
+from warmup_lib.forecast.rolling import Counts, Won, choose, forecasts, never_again, volume
 from warmup_lib.forecast.spread import Curve, Spread, fit
 from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
@@ -58,12 +58,14 @@ class _Fitted:
         volume: What the day served brings, in terms of all decayed counts.
         curve: What a decayed count is worth.
         spread: How what comes scatters about it.
+        never: Tenants of whose items none came again: they have no heat.
     """
 
     won: Mapping[str, Won]
     volume: float
     curve: Curve
     spread: Spread
+    never: Sequence[str]
 
 
 def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
@@ -154,7 +156,8 @@ def _fitted(
     estimators = (Estimator(fixed),) if fixed is not None else family(pressed=pressed)
     room = config.layers.responses.items if level == "prompt" else config.layers.prefixes.items
     won = choose(counts, estimators, max(1, round(room * share)), pressure)
-    return _Fitted(won, volume(counts, won, pressure), **_shape(counts, won, pressure))
+    served = volume(counts, won, pressure)
+    return _Fitted(won, served, never=never_again(counts), **_shape(counts, won, pressure))
 
 
 def _shape(counts: Counts, won: Mapping[str, Won], pressure: Mapping[str, float]) -> dict[str, Any]:
@@ -180,9 +183,11 @@ def _weights(
 def _served(rows: pa.Table, fitted: Mapping[str, _Fitted]) -> pa.Table:
     """Turn decayed counts into those of the day served."""
     heat = np.asarray(rows["heat_micro"].to_numpy(), np.float64)
-    levels = np.asarray(rows["level"].to_numpy())
+    levels, tenants = (np.asarray(rows[name].to_numpy()) for name in ("level", "tenant"))
     for level, one in fitted.items():
-        heat[levels == level] *= one.volume
+        ours = levels == level
+        heat[ours] *= one.volume
+        heat[ours & np.isin(tenants, list(one.never))] = 0
     served = pa.array(np.rint(heat).astype(np.int64))
     return rows.set_column(rows.column_names.index("heat_micro"), "heat_micro", served)
 
@@ -192,8 +197,14 @@ def _told(won: Won) -> dict[str, Any]:
 
 
 def _notes(fitted: Mapping[str, _Fitted]) -> tuple[str, ...]:
-    """Say where another estimator than the default one won, and by how much."""
-    return tuple(
+    """Say where nothing comes again, and where which estimator won by how much."""
+    never = tuple(
+        f"{level}s of {tenant}: of all that was asked for before, nothing was asked for again on "
+        "any of the last days: do not warm them"
+        for level, one in fitted.items()
+        for tenant in one.never
+    )
+    return never + tuple(
         f"{level}s of {tenant}: {won.estimator.name} would have caught {won.share:.1%} of past "
         f"days' requests, {100 * won.gain:.1f} points more than {Estimator(DEFAULT).name}"
         for level, one in fitted.items()
