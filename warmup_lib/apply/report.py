@@ -84,13 +84,13 @@ def notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
     """Return sentences for the user on targets that did not get everything."""
     said = [
         f"target '{d.target}' was given up: {d.unavailable}; its receipts are kept, "
-        "`warmup apply --resume` goes on from there"
+        "the same command with `--resume` goes on from there"
         for d in done
         if d.unavailable
     ]
     said += [
         f"some items of target '{d.target}' need target '{target}', which does not answer: "
-        f"{reason}; `warmup apply --resume` tries them again"
+        f"{reason}; the same command with `--resume` tries them again"
         for d in done
         for target, reason in d.lacked.items()
     ]
@@ -101,7 +101,7 @@ def notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
     ]
     said += [
         f"the warm-up window ended before everything was warmed on target '{d.target}': what is "
-        "missing has no receipt, and `warmup apply --resume` warms it"
+        "missing has no receipt, and the same command with `--resume` warms it"
         for d in done
         if d.window_over
     ]

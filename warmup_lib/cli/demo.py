@@ -211,7 +211,8 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     console.print(table("Time", "step", "seconds", rows=rows))
     console.print(f"picture: {facts['picture']}", soft_wrap=True)
     console.print(
-        f"next: warmup sql top_clusters --lake {facts['lake']}\n"
+        f"next: export WARMUP_HOME={warmup_home()}       (where stack and secret are)\n"
+        f"      warmup sql top_clusters --lake {facts['lake']}\n"
         "      warmup stack down                      (the stack keeps running until then)",
         soft_wrap=True,
     )

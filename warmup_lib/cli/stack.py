@@ -21,7 +21,13 @@ def stack() -> None:
 
 
 @stack.command()
-@click.option("--hosts", default=1, show_default=True, help="Model hosts to start (1 or 2).")
+@click.option(
+    "--hosts",
+    type=click.IntRange(1, 2),
+    default=1,
+    show_default=True,
+    help="Model hosts to start.",
+)
 @click.option("--no-model-host", is_flag=True, help="Redis only.")
 @command
 def up(call: Call, hosts: int, no_model_host: bool) -> None:

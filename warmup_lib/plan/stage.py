@@ -33,7 +33,7 @@ from warmup_lib.plan.rows import counted, item_rows, left_out_rows
 from warmup_lib.plan.sources.proposing import propose
 from warmup_lib.plan.value import Value
 from warmup_lib.stage import Progress, StageReport, silent
-from warmup_lib.tables import LEFT_OUT, MICRO, PLAN
+from warmup_lib.tables import LEFT_OUT, MICRO, PLAN, reason_word
 
 STRATEGIES = ("full", "incremental")
 
@@ -308,16 +308,19 @@ def _fitted(lake: Lake, day: str) -> dict[str, tuple[Curve, Spread]]:
 
 def _nothing_to_warm(parts: list[Part], best: Shared) -> tuple[str, ...]:
     return tuple(
-        f"{part.name}: nothing to warm, {_why_nothing(beyond)}"
+        f"{part.name}: nothing to warm, {_why_nothing(part, beyond)}"
         for part, choice, beyond in zip(parts, best.choices, best.beyond, strict=True)
         if part.tier is None and not choice.total
     )
 
 
-def _why_nothing(beyond: Mapping[int, str]) -> str:
-    if not beyond:
-        return "no candidate is expected to be asked for"
-    return f"{' and '.join(sorted(set(beyond.values())))} left no room"
+def _why_nothing(part: Part, beyond: Mapping[int, str]) -> str:
+    if beyond:
+        return f"{' and '.join(sorted(set(beyond.values())))} left no room"
+    if part.refused.num_rows and not part.offer.candidates.num_rows:
+        words = sorted({reason_word(reason) for reason in part.refused["reason"].to_pylist()})
+        return f"all of {part.refused.num_rows:,} are left out ({', '.join(words)})"
+    return "no candidate is expected to be asked for"
 
 
 def _limits(parts: list[Part], chosen: Shared) -> dict[str, dict[str, int]]:
