@@ -17,6 +17,15 @@ settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real data, for tests marked `realdata`; a user's clone has none."""
+    folder = os.environ.get("WARMUP_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("WARMUP_DATA does not name the real data")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
 def stack_artifacts() -> Path:
     """Where the stack's programs and model lie: set up once, shared by all homes of all runs."""
     return Path(os.environ.get("WARMUP_HOME") or Path(__file__).parents[1] / ".stack")

@@ -103,12 +103,6 @@ class MemoryLayer(Layer):
         self.refuse: set[str] = set()
         self.before_batch: Any = None
 
-    def candidates(self, demand: Any, config: Config) -> pa.Table:
-        raise NotImplementedError
-
-    def refused(self, demand: Any, config: Config) -> pa.Table:
-        raise NotImplementedError
-
     async def warm(self, items: Sequence[PlanItem], target: Any, context: Context) -> list[Outcome]:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)

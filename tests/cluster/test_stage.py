@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -146,10 +145,8 @@ def test_stages_that_did_not_run_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.realdata
-def test_clusters_of_real_questions_gather_intents(tmp_path: Path) -> None:
-    if not (data := os.environ.get("WARMUP_DATA")):
-        pytest.skip("WARMUP_DATA names no folder with BANKING77")
-    with (Path(data) / "banking77" / "test.csv").open(encoding="utf-8", newline="") as file:
+def test_clusters_of_real_questions_gather_intents(tmp_path: Path, real_data: Path) -> None:
+    with (real_data / "banking77" / "test.csv").open(encoding="utf-8", newline="") as file:
         intents = {
             KEYS.text_digest(r["text"]): (r["category"], r["text"]) for r in csv.DictReader(file)
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import os
 import random
 from pathlib import Path
 
@@ -138,10 +137,8 @@ def test_order_does_not_matter_and_families_hold_what_is_near(
 
 
 @pytest.mark.realdata
-def test_hashing_finds_what_comparing_all_pairs_finds() -> None:
-    if not (data := os.environ.get("WARMUP_DATA")):
-        pytest.skip("WARMUP_DATA names no folder with BANKING77")
-    with (Path(data) / "banking77" / "train.csv").open(encoding="utf-8", newline="") as file:
+def test_hashing_finds_what_comparing_all_pairs_finds(real_data: Path) -> None:
+    with (real_data / "banking77" / "train.csv").open(encoding="utf-8", newline="") as file:
         texts = sorted({embedding_text(row["text"]) for row in csv.DictReader(file)})[:1000]
     sets = [shingles(text) for text in texts]
     exact = {

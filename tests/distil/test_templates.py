@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import re
 import subprocess
 import sys
@@ -193,17 +192,9 @@ def test_heads_that_differ_in_moments_and_ids_have_one_template() -> None:
         same.add(head_digest(other))
 
 
-@pytest.fixture(scope="module")
-def data() -> Path:
-    folder = os.environ.get("WARMUP_DATA")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("WARMUP_DATA does not name the real data")
-    return Path(folder)
-
-
 @pytest.mark.realdata
-def test_real_questions_hold_no_code_and_keep_their_meaning_apart(data: Path) -> None:
-    with (data / "banking77" / "train.csv").open(encoding="utf-8", newline="") as file:
+def test_real_questions_hold_no_code_and_keep_their_meaning_apart(real_data: Path) -> None:
+    with (real_data / "banking77" / "train.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))[::5]
     found: dict[str, set[str]] = {}
     for row in rows:
@@ -212,15 +203,15 @@ def test_real_questions_hold_no_code_and_keep_their_meaning_apart(data: Path) ->
         found.setdefault(one.text, set()).add(row["category"])
     alike = [texts for texts in found.values() if len(texts) > 1]
     assert len(alike) <= 0.002 * len(found)
-    with (data / "xsid" / "xsid_valid_6lang.tsv").open(encoding="utf-8", newline="") as file:
+    with (real_data / "xsid" / "xsid_valid_6lang.tsv").open(encoding="utf-8", newline="") as file:
         said = [row["text"] for row in csv.DictReader(file, delimiter="\t")]
     assert not any(template(text).blocks for text in said)
 
 
 @pytest.mark.realdata
-def test_real_code_blocks_of_documents_are_parsed(data: Path) -> None:
+def test_real_code_blocks_of_documents_are_parsed(real_data: Path) -> None:
     blocks = parsed = 0
-    for page in (data / "docs_fastapi" / "en").rglob("*.md"):
+    for page in (real_data / "docs_fastapi" / "en").rglob("*.md"):
         for block in re.findall(r"```[Pp]y.*?```", page.read_text(encoding="utf-8"), re.DOTALL):
             found = template(block)
             blocks += found.blocks

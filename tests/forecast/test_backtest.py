@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -185,9 +184,7 @@ def test_bad_input_is_refused() -> None:
         backtest(trace, 5, ONE_HOUR, natural=[])
 
 
-def mooncake() -> Trace:
-    if not (data := os.environ.get("WARMUP_DATA")):
-        pytest.skip("WARMUP_DATA does not name the real data")
+def mooncake(data: Path) -> Trace:
     return read_trace(Path(data, "mooncake/conversation_trace.jsonl.gz"), ZoneInfo("UTC"))
 
 
@@ -196,8 +193,10 @@ def mooncake() -> Trace:
     ("capacity", "known"),
     [(1000, {"lru": 0.0445}), (10_000, {"lru": 0.2112}), (50_000, {"lru": 0.3546})],
 )
-def test_the_bound_holds_on_real_chat_traffic(capacity: int, known: dict[str, Any]) -> None:
-    done = backtest(mooncake(), capacity, timedelta(minutes=10))
+def test_the_bound_holds_on_real_chat_traffic(
+    real_data: Path, capacity: int, known: dict[str, Any]
+) -> None:
+    done = backtest(mooncake(real_data), capacity, timedelta(minutes=10))
     hit = ratios(done)
     for name, value in known.items():
         assert hit[name] == pytest.approx(value, abs=5e-5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -52,10 +51,8 @@ def test_lru_lfu_and_belady_agree_with_libcachesim(kind: str, capacity: int) -> 
 
 @pytest.mark.realdata
 @pytest.mark.parametrize("capacity", [1000, 10_000, 50_000])
-def test_a_real_trace_agrees_with_libcachesim(capacity: int) -> None:
-    if not (data := os.environ.get("WARMUP_DATA")):
-        pytest.skip("WARMUP_DATA does not name the real data")
-    item = read_trace(Path(data, "mooncake/conversation_trace.jsonl.gz"), ZoneInfo("UTC")).item
+def test_a_real_trace_agrees_with_libcachesim(real_data: Path, capacity: int) -> None:
+    item = read_trace(Path(real_data, "mooncake/conversation_trace.jsonl.gz"), ZoneInfo("UTC")).item
     items = item.tolist()
     assert lru(items, capacity).hits.mean() == pytest.approx(peer("LRU", item, capacity), abs=5e-5)
     assert lfu(items, capacity).hits.mean() == pytest.approx(peer("LFU", item, capacity), abs=5e-5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -62,10 +61,8 @@ def test_a_season_is_found() -> None:
 
 
 @pytest.mark.realdata
-def test_berlin_terms_are_foreseen_better_than_by_plain_rules() -> None:
-    if not (data := os.environ.get("WARMUP_DATA")):
-        pytest.skip("WARMUP_DATA does not name the real data")
-    found = forecast(Path(data))
+def test_berlin_terms_are_foreseen_better_than_by_plain_rules(real_data: Path) -> None:
+    found = forecast(real_data)
     for room, ahead in zip(ROOMS, (0.06, 0.14), strict=True):
         rows = found[room]
         assert rows[0][0] == FIRST

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -155,10 +154,8 @@ def test_seconds_of_a_block_trace_are_told_by_their_fractions(tmp_path: Path) ->
 
 
 @pytest.mark.realdata
-def test_the_mooncake_trace_is_read_whole() -> None:
-    if not (data := os.environ.get("WARMUP_DATA")):
-        pytest.skip("WARMUP_DATA does not name the real data")
-    trace = read_trace(Path(data, "mooncake/conversation_trace.jsonl.gz"), UTC_ZONE)
+def test_the_mooncake_trace_is_read_whole(real_data: Path) -> None:
+    trace = read_trace(Path(real_data, "mooncake/conversation_trace.jsonl.gz"), UTC_ZONE)
     assert (trace.rows_read, trace.accesses, trace.items) == (12_031, 288_500, 182_790)
     assert trace.at[-1] == 3_536_999_000
     assert not trace.rejected

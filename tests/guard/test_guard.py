@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -102,12 +101,9 @@ def test_two_integers_are_compatible_only_when_equal(a: int, b: int) -> None:
 
 
 @pytest.mark.realdata
-def test_translations_of_one_utterance_agree_on_negation() -> None:
-    folder = os.environ.get("WARMUP_DATA")
-    if not folder or not Path(folder, "xsid").is_dir():
-        pytest.skip("WARMUP_DATA is not set")
+def test_translations_of_one_utterance_agree_on_negation(real_data: Path) -> None:
     agree = total = 0
-    for file in sorted(Path(folder, "xsid").glob("*.tsv*")):
+    for file in sorted(Path(real_data, "xsid").glob("*.tsv*")):
         header, *rows = file.read_text(encoding="utf-8").splitlines()
         names = header.split("\t")
         for row in rows:

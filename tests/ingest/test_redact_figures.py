@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import csv
 import itertools
-import os
 import random
 import re
 import string
@@ -266,13 +265,10 @@ def test_order_numbers_dates_and_ids_stay() -> None:
 
 
 @pytest.mark.realdata
-def test_real_questions_stay() -> None:
-    folder = Path(os.environ.get("WARMUP_DATA", ""), "banking77")
-    if not folder.is_dir():
-        pytest.skip("WARMUP_DATA does not name the real data")
+def test_real_questions_stay(real_data: Path) -> None:
     texts = []
     for name in ("train.csv", "test.csv"):
-        with (folder / name).open(encoding="utf-8", newline="") as rows:
+        with (real_data / "banking77" / name).open(encoding="utf-8", newline="") as rows:
             texts += [row["text"] for row in csv.DictReader(rows)]
     assert len(texts) == 13_083
     assert [t for t in texts if redact(t) != t] == []

@@ -14,10 +14,17 @@ import redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
+from tests.layers.building import new_keys
+from tests.layers.pages import World
 from tests.targets.tiny_host import TinyHost, serving
 from warmup_lib.stack.state import StackState
 from warmup_lib.targets.host import ModelHost
 from warmup_lib.targets.store import RedisStore
+
+
+@pytest.fixture
+def world() -> World:
+    return World(new_keys())
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +36,3 @@ def rows(log: Path) -> list[Row]:
 def asked(rows: list[Row]) -> list[Row]:
     """Requests of people: without the health checks, each id once."""
     return list({r["request_id"]: r for r in rows if "session_id" in r}.values())
-
-
-@pytest.fixture(scope="session")
-def data() -> Path:
-    folder = os.environ.get("WARMUP_DATA")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("WARMUP_DATA does not name the real data")
-    return Path(folder)

@@ -15,12 +15,12 @@ from samples.writing import tokens
 pytestmark = pytest.mark.realdata
 
 
-def test_real_questions_go_through_the_same_machinery(data: Path, tmp_path: Path) -> None:
-    manifest = generate(tmp_path, Folder(data), scale=0.02, days=3)
+def test_real_questions_go_through_the_same_machinery(real_data: Path, tmp_path: Path) -> None:
+    manifest = generate(tmp_path, Folder(real_data), scale=0.02, days=3)
     assert manifest["source"] == "folder"
     assert 200 < manifest["counts"]["rows"] < 500
     assert {"en", "de", "it", "zh", "ja"} <= set(manifest["counts"]["locale"])
-    with (data / "banking77" / "train.csv").open(encoding="utf-8", newline="") as file:
+    with (real_data / "banking77" / "train.csv").open(encoding="utf-8", newline="") as file:
         real = {row["text"].strip().casefold() for row in csv.DictReader(file)}
     asked = [
         json.loads(line)
@@ -38,18 +38,18 @@ def test_real_questions_go_through_the_same_machinery(data: Path, tmp_path: Path
     assert all(f"<!-- {chunk} -->" in written for chunk in used)
 
 
-def test_heads_are_real_system_prompts_of_the_wanted_lengths(data: Path) -> None:
+def test_heads_are_real_system_prompts_of_the_wanted_lengths(real_data: Path) -> None:
     lengths = {
         t.name: tokens(t.head(next(iter(t.areas)), next(iter(t.locales)), None, 1, ""), "en")
-        for t in Folder(data).tenants()
+        for t in Folder(real_data).tenants()
     }
     assert min(lengths[n] for n in ("acme-bank", "nordwind-travel", "lanting-shop")) > 1_200
     assert max(lengths.values()) < 3_000
     assert max(lengths["codeforge"], lengths["hearth-home"]) < 400
 
 
-def test_buttons_are_one_a_label_and_language(data: Path) -> None:
-    source = Folder(data)
+def test_buttons_are_one_a_label_and_language(real_data: Path) -> None:
+    source = Folder(real_data)
     bank = next(t for t in source.tenants() if t.name == "acme-bank")
     pool = source.pool(bank, 3_000, np.random.default_rng(1))
     assert len(pool) == len({prompt.text for prompt in pool}) == 3_000

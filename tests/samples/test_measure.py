@@ -13,8 +13,8 @@ from samples.popularity import zipf
 
 
 @pytest.mark.realdata
-def test_arrivals_are_those_measured_on_servegen(data: Path) -> None:
-    found = servegen(data / "servegen" / "m-large_windows.tsv.gz")
+def test_arrivals_are_those_measured_on_servegen(real_data: Path) -> None:
+    found = servegen(real_data / "servegen" / "m-large_windows.tsv.gz")
     shapes = list(parameters.SHAPES.values())
     assert found["share"] == [shape.share for shape in shapes]
     assert found["hour_profile"] == [list(shape.hours) for shape in shapes]
@@ -25,8 +25,8 @@ def test_arrivals_are_those_measured_on_servegen(data: Path) -> None:
 
 
 @pytest.mark.realdata
-def test_ways_of_writing_are_those_measured_on_banking77(data: Path) -> None:
-    assert banking77(data / "banking77" / "train.csv") == {
+def test_ways_of_writing_are_those_measured_on_banking77(real_data: Path) -> None:
+    assert banking77(real_data / "banking77" / "train.csv") == {
         "intent_exponent": parameters.INTENT_EXPONENT,
         "lower_start": parameters.LOWER_CASE,
         "no_final_mark": parameters.NO_FINAL_MARK,
