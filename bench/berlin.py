@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from warmup_lib.forecast.coverage import Origin, rolling
+from bench.rolling import Origin, rolling
 from warmup_lib.forecast.family import ALL, LAST
 
 REPORT = Path(__file__).parent / "reports" / "berlin.md"

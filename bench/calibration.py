@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bench.encoder import machine, table
 from bench.sample_lake import sample_lake
@@ -28,6 +29,7 @@ from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, PlanItem
 from warmup_lib.layers.registry import LAYERS
 from warmup_lib.plan.attribution import by_nearest
+from warmup_lib.plan.offer import of_tier
 from warmup_lib.plan.points import lay_out
 from warmup_lib.plan.selection import served_points
 from warmup_lib.tables import MICRO
@@ -79,16 +81,7 @@ def night(lake: Lake, config: Config, day: str, after: str) -> dict[str, Scored]
     context = Context(plan, config, pipeline.open_keys(config), LakeVectors(lake, encoder))
     found = {}
     for name in NAMES:
-        ours = rows.filter(
-            pa.array(
-                [
-                    layer == name and tier is None
-                    for layer, tier in zip(
-                        rows["layer"].to_pylist(), rows["tier"].to_pylist(), strict=True
-                    )
-                ]
-            )
-        )
+        ours = of_tier(rows.filter(pc.equal(rows["layer"], name)), None)
         items = PlanItem.rows(ours)
         hits = hits_of(lake, LAYERS[name], ours, context, after)
         served = [

@@ -9,8 +9,10 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import tenacity
 
 from warmup_lib.apply.costs import Cost, measured
@@ -26,12 +28,10 @@ from warmup_lib.errors import Superseded, TargetUnavailable
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, Outcome, PlanItem
 from warmup_lib.stage import Progress
+from warmup_lib.tables import STR
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.capabilities import Capabilities
 from warmup_lib.targets.host import ModelHost
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -233,12 +233,13 @@ class Worker:
         items again all the same, for that renews their lifetime.
         """
         known = self._run.inherited
+        known = known.filter(pc.equal(known["target"], self._target.name))
         if not known.num_rows:
             return items
         left = await self._left(layer, items, known)
         kept = {item.item_id for item in items} - {item.item_id for item in left}
-        rows = [row for row in known.to_pylist() if row["target"] == self._target.name]
-        await self._run.journal.record(Receipt(**row) for row in rows if row["item_id"] in kept)
+        rows = known.filter(pc.is_in(known["item_id"], value_set=pa.array(sorted(kept), STR)))
+        await self._run.journal.record(Receipt(**row) for row in rows.to_pylist())
         return left
 
     async def _prove(self, layer: Layer, items: Sequence[PlanItem]) -> None:

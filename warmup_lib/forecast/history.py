@@ -35,17 +35,19 @@ WHERE day IN (SELECT CAST(UNNEST($days) AS DATE)) AND {digest} < $below
 GROUP BY ALL
 ORDER BY ALL
 """
-_PRESSURE = """
+ANSWERED = """
+served_from IS NULL
+AND NOT COALESCE(cache_hit, false)
+AND NOT COALESCE(warmup, false)
+AND NOT COALESCE(health, false)
+AND COALESCE(status, 200) < 400
+"""
+"""Which rows of `requests` a model host answered: their latencies are those of waiting."""
+
+_PRESSURE = f"""
 SELECT tenant, quantile_disc(ttft_ms, 0.95) AS first_token_ms
 FROM requests
-WHERE
-    day IN (SELECT CAST(UNNEST($days) AS DATE))
-    AND served_from IS NULL
-    AND NOT COALESCE(cache_hit, false)
-    AND NOT COALESCE(warmup, false)
-    AND NOT COALESCE(health, false)
-    AND COALESCE(status, 200) < 400
-    AND ttft_ms IS NOT NULL
+WHERE day IN (SELECT CAST(UNNEST($days) AS DATE)) AND ttft_ms IS NOT NULL AND {ANSWERED}
 GROUP BY tenant
 ORDER BY tenant
 """

@@ -7,6 +7,7 @@ share of that hour for its tenant.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,13 @@ from warmup_lib.tables import INT, MICRO, STR
 if TYPE_CHECKING:
     import duckdb
 
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
 HOURS = 24
 PRIOR = 200
 """Requests of all tenants that a tenant's own hours are mixed with: few of its own tell little."""
+
+_SCHEMA = pa.schema([("tenant", STR), ("hour", INT), ("share_micro", INT)])
 
 _COUNTS = """
 SELECT
@@ -43,41 +48,56 @@ def read_hours(connection: duckdb.DuckDBPyConnection, days: Sequence[str]) -> pa
     return connection.sql(_COUNTS, params={"days": list(days)}).to_arrow_table()
 
 
-def profiles(counts: pa.Table, weights: Mapping[str, int], zone: tzinfo) -> pa.Table:
-    """Return each tenant's share of a day's requests by hour of the day.
+@dataclass(frozen=True)
+class Hours:
+    """When requests came, by the hour of the day.
 
-    Args:
-        counts: What `read_hours` returns.
-        weights: What a request of each day counts.
-        zone: Zone of the hours.
-
-    Returns:
-        Rows of the `hours` table: 24 a tenant, whose shares add up to one.
+    Attributes:
+        tenants: Names.
+        heat: (tenants, 24) requests, each weighed by its day.
+        requests: (tenants,) requests.
     """
-    tenants = sorted(set(counts["tenant"].to_pylist()))
-    place = {tenant: n for n, tenant in enumerate(tenants)}
-    heat = np.zeros((len(tenants), HOURS), np.int64)
-    seen = np.zeros(len(tenants), np.int64)
-    for row in counts.to_pylist():
-        one = place[row["tenant"]]
-        heat[one, row["hour"].astimezone(zone).hour] += row["requests"] * weights[row["day"]]
-        seen[one] += row["requests"]
-    rows: list[dict[str, Any]] = []
-    together = _shares(heat.sum(axis=0))
-    for tenant, own, requests in zip(tenants, heat, seen, strict=True):
-        mixed = _shares(own) * requests + together * PRIOR
-        for hour, share in enumerate(_exact(mixed)):
-            rows.append({"tenant": tenant, "hour": hour, "share_micro": share})
-    schema = pa.schema([("tenant", STR), ("hour", INT), ("share_micro", INT)])
-    return pa.Table.from_pylist(rows, schema=schema)
 
+    tenants: Sequence[str]
+    heat: Ints
+    requests: Ints
 
-def peak(counts: pa.Table, weights: Mapping[str, int], zone: tzinfo) -> int | None:
-    """Return the hour of the day with most requests of all tenants; None: there are none."""
-    heat = np.zeros(HOURS, np.int64)
-    for row in counts.to_pylist():
-        heat[row["hour"].astimezone(zone).hour] += row["requests"] * weights[row["day"]]
-    return int(heat.argmax()) if heat.any() else None
+    @staticmethod
+    def of(counts: pa.Table, weights: Mapping[str, int], zone: tzinfo) -> Hours:
+        """Add up what `read_hours` returns.
+
+        Args:
+            counts: Rows of `tenant`, `day`, `hour`, `requests`.
+            weights: What a request of each day counts.
+            zone: Zone of the hours.
+        """
+        tenants = sorted(set(counts["tenant"].to_pylist()))
+        place = {tenant: n for n, tenant in enumerate(tenants)}
+        found = Hours(
+            tenants, np.zeros((len(tenants), HOURS), np.int64), np.zeros(len(tenants), np.int64)
+        )
+        for row in counts.to_pylist():
+            one = place[row["tenant"]]
+            hour = row["hour"].astimezone(zone).hour
+            found.heat[one, hour] += row["requests"] * weights[row["day"]]
+            found.requests[one] += row["requests"]
+        return found
+
+    @property
+    def peak(self) -> int | None:
+        """The hour with most requests of all tenants; None: there are none."""
+        together = self.heat.sum(axis=0)
+        return int(together.argmax()) if together.any() else None
+
+    def profiles(self) -> pa.Table:
+        """Return rows of the `hours` table: 24 a tenant, whose shares add up to one."""
+        rows: list[dict[str, Any]] = []
+        together = _shares(self.heat.sum(axis=0))
+        for tenant, own, requests in zip(self.tenants, self.heat, self.requests, strict=True):
+            mixed = _shares(own) * requests + together * PRIOR
+            for hour, share in enumerate(_exact(mixed)):
+                rows.append({"tenant": tenant, "hour": hour, "share_micro": share})
+        return pa.Table.from_pylist(rows, schema=_SCHEMA)
 
 
 def _shares(heat: Any) -> Any:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from warmup_lib.config import Config
 from warmup_lib.forecast.estimators import DEFAULT, Estimator, family
 from warmup_lib.forecast.history import LEVELS, read_counts, read_pressure
-from warmup_lib.forecast.hours import peak, profiles, read_hours
+from warmup_lib.forecast.hours import Hours, read_hours
 from warmup_lib.forecast.rolling import Counts, Won, choose, forecasts, never_again, volume
 from warmup_lib.forecast.spread import Curve, Spread, fit
 from warmup_lib.forecast.window import history
@@ -93,7 +93,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         connection.register("per_day", _weights(heated, window.days, pressure))
         rows = _served(connection.sql(_HEAT).to_arrow_table(), heated)
         together = Estimator(config.forecast.half_life or DEFAULT).weights(window.days)
-        counts = read_hours(connection, window.days)
+        hours = Hours.of(read_hours(connection, window.days), together, config.zone)
     finally:
         connection.close()
     told = {
@@ -106,23 +106,22 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         for level, one in fitted.items()
     }
     meta = {"config": config.digest(), "days": list(window.days), "fitted": told}
-    lake.replace("hours", {"day": day}, profiles(counts, together, config.zone), meta)
+    lake.replace("hours", {"day": day}, hours.profiles(), meta)
     lake.replace("heat", {"day": day}, rows, meta)
     progress("forecast", len(LEVELS) + 1, len(LEVELS) + 1)
-    hour = peak(counts, together, config.zone)
     return StageReport(
         "forecast",
         rows_in=_total(rows, "counts"),
         rows_out=rows.num_rows,
         seconds=time.perf_counter() - started,
-        notes=(*window.note("prompts"), *_notes(heated), *_peak_note(hour, config)),
+        notes=(*window.note("prompts"), *_notes(heated), *_peak_note(hours.peak, config)),
         facts={
             "days": list(window.days),
             "missing_days": list(window.missing),
             "prompts": _level(rows, "prompt"),
             "heads": _level(rows, "head"),
             "fitted": told,
-            "peak_hour": hour,
+            "peak_hour": hours.peak,
         },
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from warmup_lib.forecast.history import ANSWERED
 from warmup_lib.lake import Lake
 from warmup_lib.layers.heads import NOT_SERVED
 from warmup_lib.layers.spent import recorded
@@ -25,11 +26,9 @@ Place = tuple[str, str, str | None]
 ENOUGH = 20
 """Requests from which a figure is used, and that of a place counts as much as that of all."""
 
-_ANSWERED = """
+_ANSWERED = f"""
 FROM requests
-WHERE day BETWEEN CAST($first AS DATE) AND CAST($day AS DATE) AND served_from IS NULL
-    AND NOT COALESCE(cache_hit, false) AND NOT COALESCE(warmup, false)
-    AND NOT COALESCE(health, false) AND COALESCE(status, 200) < 400
+WHERE day BETWEEN CAST($first AS DATE) AND CAST($day AS DATE) AND {ANSWERED}
 """
 _ANSWERS = f"""
 SELECT tenant, model, adapter, COUNT(latency_ms) AS requests,

@@ -28,7 +28,6 @@ _DENSE = 32  # a tile with more than one pair in so many left is multiplied in f
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float32]]
-Reals = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Neighbours:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench.berlin import FIRST, ROOMS, forecast, means
-from warmup_lib.forecast.coverage import DEFAULT, rolling
+from bench.rolling import DEFAULT, rolling
 from warmup_lib.forecast.family import ALL, LAST
 from warmup_lib.forecast.trace import Ints
 
