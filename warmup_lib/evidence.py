@@ -1,0 +1,93 @@
+"""What a gateway saw when it looked a request up, as it goes into the request log.
+
+One JSON object in the row's field `cache_evidence`. It holds keys and digests, never a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+FIELD = "cache_evidence"
+"""Name of the field in a canonical request."""
+
+Found = Literal["hit", "absent", "below_threshold", "guard_refused", "error"]
+Bypass = Literal["header", "parameter"]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One look in one layer.
+
+    Attributes:
+        layer: Layer, with its tier where it has one: `responses`, `embeddings.l1`.
+        found: What the look gave.
+        key: The key asked for, or the index where a similar one was sought.
+        nearest: Key of the nearest entry, where one was near.
+        similarity: Cosine with it.
+        threshold: The cosine it had to reach.
+        error: Class name of what went wrong; never its message.
+    """
+
+    layer: str
+    found: Found
+    key: str
+    nearest: str | None = None
+    similarity: float | None = None
+    threshold: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All looks of one request, and where it went.
+
+    Attributes:
+        looked: Every look, in order; empty: none was made.
+        bypass: What told the reader to look nowhere; None: nothing did.
+        secret_id: Which key secret the keys were made under.
+        encoder: Fingerprint of the encoder of the similar look; None: there was none.
+        template: Hash of the chat template that the keys hold; None: they hold none.
+        redis_epoch: Identity of the Redis process (`run_id`), which changes at a restart.
+        host: Name of the model host that the request was sent to; None: it was sent to none.
+        host_epoch: Identity of the host's process, as receipts have it.
+        host_ready: Whether the host had said that it is ready; None: nobody asked.
+        adapter: Name under which the adapter was asked of the host.
+        salt: Digest of the `cache_salt` sent (first 16 hex digits of its SHA-256); None: none.
+    """
+
+    looked: tuple[Looked, ...] = ()
+    bypass: Bypass | None = None
+    secret_id: str | None = None
+    encoder: str | None = None
+    template: str | None = None
+    redis_epoch: str | None = None
+    host: str | None = None
+    host_epoch: str | None = None
+    host_ready: bool | None = None
+    adapter: str | None = None
+    salt: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON-ready members, without the absent ones."""
+        held = {k: v for k, v in asdict(self).items() if v is not None and k != "looked"}
+        looked = [{k: v for k, v in asdict(one).items() if v is not None} for one in self.looked]
+        return {**held, "looked": looked}
+
+    @staticmethod
+    def from_dict(held: Mapping[str, Any]) -> Evidence:
+        """Return the evidence in a log row; members that nobody knows are passed over.
+
+        Raises:
+            ValueError: It does not have this form.
+        """
+        try:
+            looked = tuple(
+                Looked(**{k: one[k] for k in Looked.__dataclass_fields__ if k in one})
+                for one in held.get("looked", ())
+            )
+            names = set(Evidence.__dataclass_fields__) - {"looked"}
+            return Evidence(looked=looked, **{k: held[k] for k in names if k in held})
+        except (TypeError, AttributeError) as error:
+            raise ValueError("cache_evidence has another form") from error
