@@ -28,6 +28,8 @@ class Looked:
         similarity: Cosine with it.
         threshold: The cosine it had to reach.
         error: Class name of what went wrong; never its message.
+        characters: Length of the text that the key was made of; None: not noted.
+        fields: Names of the request's fields that the key holds besides those of docs/keys.md.
     """
 
     layer: str
@@ -37,6 +39,8 @@ class Looked:
     similarity: float | None = None
     threshold: float | None = None
     error: str | None = None
+    characters: int | None = None
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,9 @@ class Evidence:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON-ready members, without the absent ones."""
         held = {k: v for k, v in asdict(self).items() if v is not None and k != "looked"}
-        looked = [{k: v for k, v in asdict(one).items() if v is not None} for one in self.looked]
+        looked = [
+            {k: v for k, v in asdict(one).items() if v not in (None, ())} for one in self.looked
+        ]
         return {**held, "looked": looked}
 
     @staticmethod
@@ -83,11 +89,13 @@ class Evidence:
             ValueError: It does not have this form.
         """
         try:
-            looked = tuple(
-                Looked(**{k: one[k] for k in Looked.__dataclass_fields__ if k in one})
-                for one in held.get("looked", ())
-            )
+            looked = tuple(_looked(one) for one in held.get("looked", ()))
             names = set(Evidence.__dataclass_fields__) - {"looked"}
             return Evidence(looked=looked, **{k: held[k] for k in names if k in held})
         except (TypeError, AttributeError) as error:
             raise ValueError("cache_evidence has another form") from error
+
+
+def _looked(held: Mapping[str, Any]) -> Looked:
+    known = {k: held[k] for k in Looked.__dataclass_fields__ if k in held}
+    return Looked(**known | {"fields": tuple(held.get("fields", ()))})
