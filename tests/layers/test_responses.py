@@ -27,7 +27,8 @@ from tests.layers.building import (
 from warmup_lib.config import Config, LayersConfig, RedisTarget, ResponsesConfig
 from warmup_lib.keys import Keys
 from warmup_lib.layers.base import Context, Lookup, Match, PlanItem
-from warmup_lib.layers.responses import NEIGHBOURS, Responses
+from warmup_lib.layers.responses import Responses
+from warmup_lib.places import NEIGHBOURS
 from warmup_lib.tables import LEFT_OUT, MICRO, PLAN
 from warmup_lib.targets.store import RedisStore
 

@@ -33,9 +33,9 @@ from warmup_lib.errors import StoreUnavailable
 from warmup_lib.layers.base import Layer
 from warmup_lib.layers.embeddings import Embeddings
 from warmup_lib.layers.responses import Responses
+from warmup_lib.search import Point
 from warmup_lib.stack.state import StackState
 from warmup_lib.targets.nearby import (
-    Point,
     drop_others,
     ensure_answer_index,
     ensure_vector_index,

@@ -12,8 +12,9 @@ import pytest
 import redis
 
 from warmup_lib.errors import StoreUnavailable
+from warmup_lib.search import Point
 from warmup_lib.stack.state import StackState
-from warmup_lib.targets.nearby import Point, drop_others, ensure_vector_index, nearest
+from warmup_lib.targets.nearby import drop_others, ensure_vector_index, nearest
 from warmup_lib.targets.store import Entry, RedisStore
 
 pytestmark = pytest.mark.stack

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from warmup_lib.config import Config
 from warmup_lib.keys import Keys
+from warmup_lib.places import Places
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -199,13 +201,18 @@ class Context:
     adapters: Mapping[str, str] = field(default_factory=dict)
     complete: bool = False
 
+    @cached_property
+    def places(self) -> Places:
+        """Where entries lie in this run."""
+        return Places(self.keys, self.vectors.encoder, self.adapters, self.control)
+
     def adapter(self, logged: str | None) -> str | None:
         """Return the name of an adapter in keys, in salts and on hosts."""
-        return self.adapters.get(logged, logged) if logged is not None else None
+        return self.places.adapter(logged)
 
     def namespace(self, tenant: str) -> str:
         """Return the tenant whose keys and salt are used: a fresh one in a control run."""
-        return tenant if self.control is None else f"{tenant}~{self.control}"
+        return self.places.namespace(tenant)
 
 
 class Layer(Protocol):

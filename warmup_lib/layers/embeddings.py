@@ -27,9 +27,10 @@ from warmup_lib.layers.base import (
     Vector,
     item_id,
 )
-from warmup_lib.layers.entries import encoder_problem, proof, prove_content, raw, receipt, under
+from warmup_lib.layers.entries import encoder_problem, proof, prove_content, raw, receipt
 from warmup_lib.layers.rows import plan_rows, refused_rows
 from warmup_lib.layers.sizes import embedding_bytes
+from warmup_lib.places import EMBEDDINGS
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.store import Entry, as_store
 
@@ -37,7 +38,7 @@ from warmup_lib.targets.store import Entry, as_store
 class Embeddings(Layer):
     """One entry a distinct text of a tenant, one a system prompt, and one a user segment."""
 
-    name = "embeddings"
+    name = EMBEDDINGS
     target_kind: Literal["redis", "host"] = "redis"
     match: Literal["exact", "semantic"] = "exact"
     tiers: Mapping[str, Literal["exact", "semantic"]] = {
@@ -123,11 +124,12 @@ class Embeddings(Layer):
         texts = [item for item in items if item.tier is None]
         prompts = [item for item in items if item.tier == system_prompts.TIER]
         users = [item for item in items if item.tier == segments.TIER]
-        seen = await store.look([_key(item.tenant, item.key_digest, context) for item in texts])
+        keys = [context.places.embedding(item.tenant, item.key_digest) for item in texts]
+        seen = await store.look(keys)
         proofs = [proof(i.item_id, one, size) for i, one in zip(texts, seen, strict=True)]
-        keys = [system_prompts.key(item, item.key_digest, context) for item in prompts]
+        keys = [context.places.system_prompt(item, item.key_digest) for item in prompts]
         proofs += await prove_content(prompts, keys, store, system_prompts.DIGEST)
-        keys = [segments.key(item.tenant, item.key_digest, context) for item in users]
+        keys = [context.places.segment(item.tenant, item.key_digest) for item in users]
         proofs += await prove_content(users, keys, store, segments.DIGEST, size)
         by_id = {one.item_id: one for one in proofs}
         return [by_id[item.item_id] for item in items]
@@ -136,7 +138,7 @@ class Embeddings(Layer):
         self, lookups: Sequence[Lookup], target: Target, context: Context
     ) -> list[Match]:
         """Find each text's vector by its identity."""
-        keys = [_key(lookup.tenant, lookup.text_digest, context) for lookup in lookups]
+        keys = [context.places.embedding(one.tenant, one.text_digest) for one in lookups]
         seen = await as_store(target).look(keys)
         size = 4 * context.vectors.dimension
         matches = []
@@ -169,14 +171,8 @@ def _entry(item: PlanItem, vectors: Mapping[str, Vector], context: Context) -> E
     vector = vectors.get(item.key_digest)
     if problem := encoder_problem(item, vector, context):
         return problem
-    return Entry(
-        _key(item.tenant, item.key_digest, context), raw(vectors[item.key_digest]), item.ttl_s
-    )
-
-
-def _key(tenant: str, text_digest: str, context: Context) -> str:
-    layer = under(Embeddings.name, context.vectors.encoder)
-    return context.keys.key(layer, context.namespace(tenant), text_digest)
+    key = context.places.embedding(item.tenant, item.key_digest)
+    return Entry(key, raw(vectors[item.key_digest]), item.ttl_s)
 
 
 def _texts(prompts: pa.Table) -> pa.Table:

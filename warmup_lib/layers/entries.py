@@ -1,4 +1,4 @@
-"""What the layers on a Redis share: keys under an encoder, receipts of writes, proofs."""
+"""What the layers on a Redis share: vectors as bytes, receipts of writes, proofs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,6 @@ from warmup_lib.targets.store import RedisStore, Seen, Written
 
 ABSENT = "absent"
 """Evidence of a key that is not there."""
-
-
-def under(layer: str, encoder: str) -> str:
-    """Return the layer word in the key of an entry that holds a vector.
-
-    It ends with the encoder's fingerprint, so that another encoder can't read the entry, and the
-    key then begins with the name of the search index of its tenant and encoder.
-    """
-    return f"{layer}:{encoder}"
 
 
 def raw(vector: Vector) -> bytes:

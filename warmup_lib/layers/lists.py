@@ -9,15 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from warmup_lib.layers.base import Context, Lookup, Match, PlanItem
-from warmup_lib.layers.entries import found, not_asked, raw, under
-from warmup_lib.targets.nearby import Near, Point, nearest
+from warmup_lib.layers.entries import found, not_asked, raw
+from warmup_lib.search import Near, Point
+from warmup_lib.targets.nearby import nearest
 from warmup_lib.targets.store import RedisStore
 
 TIER = "L3"
-WORD = "retrieval.l3"
-"""Layer in the keys of lists."""
 
-_CHUNKS = "retrieval"
 _LOOKED_AT = 8
 """Lists looked at for a request: one of the plan goes before what another one left."""
 _ROUNDING = 1e-5
@@ -34,7 +32,7 @@ async def find(lookups: Sequence[Lookup], store: RedisStore, context: Context) -
 
 
 async def _equal(lookups: Sequence[Lookup], store: RedisStore, context: Context) -> list[Match]:
-    keys = [key(lookup.tenant, lookup.text_digest, context) for lookup in lookups]
+    keys = [context.places.list_of(one.tenant, one.text_digest) for one in lookups]
     held = await store.read(keys, ("item_id", "chunk_ids"))
     return [_match(lookup, fields, None) for lookup, fields in zip(lookups, held, strict=True)]
 
@@ -45,7 +43,7 @@ async def _similar(lookups: Sequence[Lookup], store: RedisStore, context: Contex
         one.vector if one.vector is not None else known.get(one.text_digest) for one in lookups
     ]
     points = [
-        Point(_index(WORD, one.tenant, context), raw(vector))
+        Point(context.places.lists(one.tenant), raw(vector))
         for one, vector in zip(lookups, vectors, strict=True)
         if vector is not None
     ]
@@ -87,7 +85,7 @@ async def audit(
         `lists_checked`: lists that are there; `lists_equal`: of these, what a search gives too.
     """
     ours = [item for item in items if item.tier == TIER]
-    keys = [key(item.tenant, item.key_digest, context) for item in ours]
+    keys = [context.places.list_of(item.tenant, item.key_digest) for item in ours]
     held = await store.read(keys, ("chunk_ids",))
     there = [(item, fields) for item, fields in zip(ours, held, strict=True) if fields is not None]
     fresh = await (
@@ -114,7 +112,7 @@ async def _searched(
     """Return the cosines of the nearest chunks on the Redis, by chunk id."""
     medoids = context.vectors.get([item.text_digest or "" for item in items])
     points = [
-        Point(_index(_CHUNKS, item.tenant, context), raw(medoids[item.text_digest or ""]))
+        Point(context.places.chunks(item.tenant), raw(medoids[item.text_digest or ""]))
         for item in items
     ]
     count = 2 * context.config.layers.retrieval.top  # chunks of one cosine may be left out else
@@ -138,13 +136,3 @@ async def _computed(
         }
         for item in items
     ]
-
-
-def key(tenant: str, medoid: str, context: Context) -> str:
-    """Return the key of a cluster's list."""
-    layer = under(WORD, context.vectors.encoder)
-    return context.keys.key(layer, context.namespace(tenant), medoid)
-
-
-def _index(word: str, tenant: str, context: Context) -> str:
-    return context.keys.index(word, context.namespace(tenant), context.vectors.encoder)

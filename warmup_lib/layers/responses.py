@@ -6,7 +6,6 @@ that an application's unmodified RedisVL client finds them.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -28,27 +27,23 @@ from warmup_lib.layers.base import (
     Proof,
     Vector,
 )
-from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt, under
+from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt
 from warmup_lib.layers.natural import KEPT_WARM, kept_warm
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes
 from warmup_lib.layers.serving import planned_adapters, unserved
 from warmup_lib.layers.sizes import response_bytes
+from warmup_lib.places import NEIGHBOURS, RESPONSES, ROUNDING, answer_fields, owner
+from warmup_lib.search import Near, Point
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import ChatResult
-from warmup_lib.targets.nearby import Near, Point, ensure_answer_index, nearest
+from warmup_lib.targets.nearby import ensure_answer_index, nearest
 from warmup_lib.targets.store import Entry, RedisStore, as_store
-
-NEIGHBOURS = 8
-"""Entries looked at: an older plan's may be nearer than the one that is preferred."""
-
-ROUNDING = 1e-6
-"""Cosines of Redis and of the plan differ by float32 rounding."""
 
 
 class Responses(Layer):
     """One entry a request identity; served by identity, or to a similar question in its context."""
 
-    name = "responses"
+    name = RESPONSES
     target_kind: Literal["redis", "host"] = "redis"
     match: Literal["exact", "semantic"] = "semantic"
     needs = ("embeddings",)
@@ -107,7 +102,7 @@ class Responses(Layer):
         start = time.perf_counter()
         if await store.has_search():
             for tenant in sorted({item.tenant for item in ready}):
-                index = _index(tenant, context)
+                index = context.places.answers(tenant)
                 await ensure_answer_index(store, index, context.vectors.dimension)
         written = await store.write(entries)
         ms = (time.perf_counter() - start) * 1000 / max(1, len(ready))
@@ -121,7 +116,7 @@ class Responses(Layer):
         self, items: Sequence[PlanItem], target: Target, context: Context
     ) -> list[Proof]:
         """Look for each entry: present, with a vector of the index's size and a lifetime."""
-        keys = [_item_key(item, context) for item in items]
+        keys = [context.places.answer(item, item.key_digest) for item in items]
         seen = await as_store(target).look(keys, "prompt_vector")
         size = 4 * context.vectors.dimension
         return [proof(item.item_id, one, size) for item, one in zip(items, seen, strict=True)]
@@ -134,7 +129,7 @@ class Responses(Layer):
         Entries of `context.planned` go first, so that what an older plan left does not hide them.
         """
         store = as_store(target)
-        keys = [_lookup_key(lookup, context) for lookup in lookups]
+        keys = [context.places.answer(one, one.response_digest) for one in lookups]
         entries = await store.read(keys, ("response", "metadata"))
         similar: dict[int, Near] = {}
         if await store.has_search():
@@ -165,8 +160,9 @@ async def _similar(
     for n, one in enumerate(lookups):
         vector = one.vector if one.vector is not None else vectors.get(one.text_digest)
         if vector is not None:
-            tags = {"context": _shared(one, context), "signature": tag(one.prompt)}
-            asks.append(Point(_index(one.tenant, context), raw(vector), tags))
+            shared = context.places.shared(one.context_digest, one.adapter)
+            tags = {"context": shared, "signature": tag(one.prompt)}
+            asks.append(Point(context.places.answers(one.tenant), raw(vector), tags))
             asked.append(n)
     found = await nearest(store, asks, NEIGHBOURS, ("response", "metadata"))
     threshold = context.config.encoder.threshold - ROUNDING
@@ -180,12 +176,7 @@ async def _similar(
 
 def _preferred(fields: Mapping[str, bytes], context: Context) -> bool:
     """Return whether an entry is of the plan that is looked at; of none in particular: any is."""
-    return not context.planned or _owner(fields) in context.planned
-
-
-def _owner(fields: Mapping[str, bytes]) -> str | None:
-    owner: str | None = json.loads(fields.get("metadata", b"{}")).get("item_id")
-    return owner
+    return not context.planned or owner(fields) in context.planned
 
 
 def _match(
@@ -199,62 +190,18 @@ def _match(
         True,
         kind,
         similarity=similarity,
-        item_id=_owner(entry),
+        item_id=owner(entry),
         value=entry["response"].decode(),
     )
 
 
 def _entry(item: PlanItem, answer: str, vector: Vector, context: Context) -> Entry:
-    key = _item_key(item, context)
-    now = time.time()
-    fields: dict[str, bytes | str | float] = {
-        "entry_id": ":".join(key.rsplit(":", 2)[1:]),  # what follows the name of the index
-        "prompt": item.text or "",
-        "response": answer,
-        "prompt_vector": raw(vector),
-        "inserted_at": now,
-        "updated_at": now,
-        "metadata": json.dumps({"item_id": item.item_id, "plan_id": context.plan_id}),
-        "context": _shared(item, context),
-        "signature": tag(item.text or ""),
-    }
+    key = context.places.answer(item, item.key_digest)
+    shared = context.places.shared(item.context_digest or "", item.adapter)
+    metadata = {"item_id": item.item_id, "plan_id": context.plan_id}
+    text, vector_bytes = item.text or "", raw(vector)
+    fields = answer_fields(key, text, answer, vector_bytes, shared, metadata, time.time())
     return Entry(key, fields, item.ttl_s)
-
-
-def _index(tenant: str, context: Context) -> str:
-    encoder = context.vectors.encoder
-    return context.keys.index(Responses.name, context.namespace(tenant), encoder)
-
-
-def _shared(of: PlanItem | Lookup, context: Context) -> str:
-    """Return what an entry and a similar question must share.
-
-    The context's digest holds the adapter by its name in the log, whatever its weights are.
-    """
-    digest, served = of.context_digest or "", context.adapter(of.adapter)
-    return digest if served in (None, of.adapter) else context.keys.under(digest, served)
-
-
-def _item_key(item: PlanItem, context: Context) -> str:
-    return context.keys.key(
-        under(Responses.name, context.vectors.encoder),
-        context.namespace(item.tenant),
-        item.key_digest,
-        model=item.model,
-        model_revision=item.model_revision,
-        adapter=context.adapter(item.adapter),
-    )
-
-
-def _lookup_key(lookup: Lookup, context: Context) -> str:
-    return context.keys.key(
-        under(Responses.name, context.vectors.encoder),
-        context.namespace(lookup.tenant),
-        lookup.response_digest,
-        model=lookup.model,
-        model_revision=lookup.model_revision,
-        adapter=context.adapter(lookup.adapter),
-    )
 
 
 def _reasons(demand: Demand, config: Config) -> Any:

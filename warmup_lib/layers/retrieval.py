@@ -38,10 +38,10 @@ from warmup_lib.layers.entries import (
     prove_content,
     raw,
     receipt,
-    under,
 )
 from warmup_lib.layers.rows import plan_rows, refused_rows
 from warmup_lib.layers.sizes import chunk_bytes, list_bytes
+from warmup_lib.places import RETRIEVAL
 from warmup_lib.tables import INT, PLAN, STR, STRS
 from warmup_lib.targets.base import Target
 from warmup_lib.targets.nearby import drop_others, ensure_vector_index
@@ -56,7 +56,7 @@ DIGEST = "source_digest"
 class Retrieval(Layer):
     """One entry a chunk of a tenant, and one a cluster of its prompts (L3)."""
 
-    name = "retrieval"
+    name = RETRIEVAL
     target_kind: Literal["redis", "host"] = "redis"
     match: Literal["exact", "semantic"] = "exact"
     needs = ("embeddings",)
@@ -101,9 +101,9 @@ class Retrieval(Layer):
         store = as_store(target)
         tenants = sorted({item.tenant for item in items})
         names = [
-            context.keys.index(word, context.namespace(tenant), context.vectors.encoder)
+            name
             for tenant in tenants
-            for word in (self.name, lists.WORD)
+            for name in (context.places.chunks(tenant), context.places.lists(tenant))
         ]
         if await store.has_search():
             for name in names:
@@ -167,9 +167,8 @@ class Retrieval(Layer):
 
         A request that is not known to have retrieved anything asks for nothing.
         """
-        word = under(self.name, context.vectors.encoder)
         keys = [
-            context.keys.key(word, context.namespace(one.tenant), context.keys.chunk_digest(chunk))
+            context.places.chunk(one.tenant, context.keys.chunk_digest(chunk))
             for one in lookups
             for chunk in one.chunk_ids or ()
         ]
@@ -284,9 +283,8 @@ def _fields(item: PlanItem, vector: Vector) -> dict[str, bytes | str | float]:
 
 
 def _item_key(item: PlanItem, context: Context) -> str:
-    word = lists.WORD if item.tier == lists.TIER else Retrieval.name
-    layer = under(word, context.vectors.encoder)
-    return context.keys.key(layer, context.namespace(item.tenant), item.key_digest)
+    place = context.places.list_of if item.tier == lists.TIER else context.places.chunk
+    return place(item.tenant, item.key_digest)
 
 
 def _all_found(

@@ -21,9 +21,10 @@ from warmup_lib.layers.base import (
     Vector,
     Vectors,
 )
-from warmup_lib.layers.entries import found, not_asked, raw, under
+from warmup_lib.layers.entries import found, not_asked, raw
 from warmup_lib.layers.rows import plan_rows
 from warmup_lib.layers.sizes import segment_bytes
+from warmup_lib.places import SEGMENTS
 from warmup_lib.tables import PLAN, VECTOR
 from warmup_lib.targets.store import Entry, RedisStore
 from warmup_lib.targets.used import keep_most_used
@@ -31,8 +32,7 @@ from warmup_lib.targets.used import keep_most_used
 TIER = "L2"
 DIGEST = "source_digest"
 
-_LAYER = "embeddings.l2"
-_LEDGER = "embeddings.l2.uses"
+_LEDGER = f"{SEGMENTS}.uses"
 _AT_ONCE = 65_536
 """Vectors read at once: 0.1 GB at 512 dimensions."""
 
@@ -106,7 +106,7 @@ async def arrange(items: Sequence[PlanItem], store: RedisStore, context: Context
     bound = context.config.layers.embeddings.segments
     ranked = sorted(items, key=lambda item: (-item.heat_micro, item.item_id))
     kept, beyond = ranked[:bound], ranked[bound:]
-    uses = {key(i.tenant, i.key_digest, context): i.heat_micro for i in kept}
+    uses = {context.places.segment(i.tenant, i.key_digest): i.heat_micro for i in kept}
     await keep_most_used(store, context.keys.ledger(_LEDGER), uses, bound)
     reason = f"more segments than this Redis keeps ({bound})"
     return Arranged(kept, [Outcome(item.item_id, "skipped", error=reason) for item in beyond])
@@ -119,20 +119,14 @@ def entry(item: PlanItem, context: Context) -> Entry:
         DIGEST: item.source_digest or "",
         "vector": raw(np.asarray(item.vector, dtype=np.float32)),
     }
-    return Entry(key(item.tenant, item.key_digest, context), fields, item.ttl_s)
-
-
-def key(tenant: str, segment_digest: str, context: Context) -> str:
-    """Return the key of a segment's entry."""
-    layer = under(_LAYER, context.vectors.encoder)
-    return context.keys.key(layer, context.namespace(tenant), segment_digest)
+    return Entry(context.places.segment(item.tenant, item.key_digest), fields, item.ttl_s)
 
 
 async def find(lookups: Sequence[Lookup], store: RedisStore, context: Context) -> list[Match]:
     """Find the vector of each request's segment; one without a segment asks for none."""
     keys = [
-        key(lookup.tenant, context.keys.segment_digest(lookup.user_segment or ""), context)
-        for lookup in lookups
+        context.places.segment(one.tenant, context.keys.segment_digest(one.user_segment or ""))
+        for one in lookups
     ]
     held = await store.read(keys, ("item_id",))
     return [

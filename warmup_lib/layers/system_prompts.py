@@ -19,8 +19,6 @@ TIER = "L1"
 DIGEST = "sha256"
 """Field that holds an entry's `source_digest`."""
 
-_LAYER = "embeddings.l1"
-
 
 def content_digest(system_prompt: str | None, tools: str | None) -> str:
     """Return the SHA-256 of a head as sent: system prompt, NUL, tools as JSON without spaces."""
@@ -57,24 +55,12 @@ def entry(item: PlanItem, context: Context) -> Entry:
         "characters": len(item.system_prompt or ""),
         "model": item.model,
     }
-    return Entry(key(item, item.key_digest, context), fields, item.ttl_s)
-
-
-def key(of: PlanItem | Lookup, head_digest: str, context: Context) -> str:
-    """Return the key of a head's entry."""
-    return context.keys.key(
-        _LAYER,
-        context.namespace(of.tenant),
-        head_digest,
-        model=of.model,
-        model_revision=of.model_revision,
-        adapter=context.adapter(of.adapter),
-    )
+    return Entry(context.places.system_prompt(item, item.key_digest), fields, item.ttl_s)
 
 
 async def find(lookups: Sequence[Lookup], store: RedisStore, context: Context) -> list[Match]:
     """Find the entry of each request's head; one without a system prompt asks for none."""
-    keys = [key(lookup, lookup.head_digest, context) for lookup in lookups]
+    keys = [context.places.system_prompt(lookup, lookup.head_digest) for lookup in lookups]
     held = await store.read(keys, ("item_id",))
     return [
         found(lookup, fields) if lookup.system_prompt else not_asked(lookup)

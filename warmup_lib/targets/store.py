@@ -17,6 +17,7 @@ from redis.backoff import NoBackoff
 
 from warmup_lib.errors import ConfigError, StoreUnavailable
 from warmup_lib.keys import KEY_VERSION
+from warmup_lib.search import Command
 from warmup_lib.targets.base import Target, TargetKind
 
 GENERATION_KEY = f"{KEY_VERSION}:generation"
@@ -45,7 +46,6 @@ _GONE = -2
 _MISCONFIGURED = ("MISCONF", "MASTERDOWN", "NOREPLICAS")
 
 Value = bytes | Mapping[str, bytes | str | float]
-Command = Sequence[bytes | str | float]
 T = TypeVar("T")
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from warmup_lib.targets.store import GENERATION_TTL_S, Command, RedisStore
+from warmup_lib.search import Command
+from warmup_lib.targets.store import GENERATION_TTL_S, RedisStore
 
 
 async def keep_most_used(
