@@ -122,6 +122,11 @@ def canonical_params(params: Mapping[str, Any]) -> str:
     return json.dumps(kept, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def key_hash(key: str) -> str:
+    """Return 16 hex digits that stand for a key where the key itself is too much, as in spans."""
+    return hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
 def check_tenant(tenant: str) -> str:
     """Return the tenant, stripped.
 
