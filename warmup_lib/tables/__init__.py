@@ -31,10 +31,11 @@ from warmup_lib.tables.demand import (
     REQUESTS,
     VECTORS,
 )
-from warmup_lib.tables.plans import HITS, LEFT_OUT, PLAN, RECEIPTS, RESIDENCY
+from warmup_lib.tables.plans import CAUSES, HITS, LEFT_OUT, PLAN, RECEIPTS, RESIDENCY
 
 __all__ = [
     "BOOL",
+    "CAUSES",
     "CHUNKS",
     "CLUSTERS",
     "HEADS",
@@ -86,6 +87,7 @@ TABLES: dict[str, Table] = {
         RECEIPTS,
         RESIDENCY,
         HITS,
+        CAUSES,
     )
 }
 

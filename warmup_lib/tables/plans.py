@@ -135,3 +135,23 @@ HITS = Table(
     ),
     ("layer", "tier", "target", "ts", "request_id"),
 )
+
+CAUSES = Table(
+    "causes",
+    "One row a later request that missed in a layer: why, from the closed list of causes.",
+    ("plan_id", "window"),
+    (
+        Column("request_id", STR, "request"),
+        Column("ts", TIME, "when it arrived", "UTC"),
+        TENANT,
+        Column("layer", STR, "layer that was asked, or that a bypass passed over"),
+        Column("tier", STR, "kind of item asked for inside the layer; null: its main one"),
+        Column("target", STR, "target asked; null: not known, or none was"),
+        Column("cause", STR, "why it missed, from the closed list"),
+        Column("evidence", STR, "what shows it: words and figures, never a text"),
+        Column("source", STR, "`gateway`: seen when it was asked; `replay`: when it was verified"),
+        Column("item_id", STR, "plan item that should have served it; null: none was planned"),
+        Column("key_hash", STR, "first 16 digits of the SHA-256 of the key asked", "hex"),
+    ),
+    ("layer", "tier", "target", "ts", "request_id"),
+)

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.receipts import latest
 from warmup_lib.config import Config
-from warmup_lib.errors import ConfigError, InputDataError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import HITS
 from warmup_lib.verify import audit, calibration, measures
 from warmup_lib.verify.evictions import evicted_entries
 from warmup_lib.verify.measuring import Measured, Measuring, Subject
 from warmup_lib.verify.residency import Residency, completion, prove_all
-from warmup_lib.verify.window import Window, from_lake, from_rows
-
-if TYPE_CHECKING:
-    from warmup_lib.verify.vectors import Encode
+from warmup_lib.verify.vectors import Encode, open_encode
+from warmup_lib.verify.window import Window, open_window, plan_day
 
 
 async def run(
@@ -58,13 +53,13 @@ async def run(
     from warmup_lib.targets.open import close_all, open_targets
 
     items = read_items(lake, plan_id)
-    plan_day = _plan_day(lake, plan_id)
-    window = _window(lake, plan_day, config, keys, day, requests)
+    window = open_window(lake, plan_id, config, keys, day, requests)
     targets = open_targets(config)
     try:
         context = open_context(lake, plan_id, config, keys, items, targets)
-        subject = Subject(lake, items, plan_day, tuple(LAYERS.values()), targets, context)
-        return await verify(subject, window, _encode(config, context), progress)
+        layers = tuple(LAYERS.values())
+        subject = Subject(lake, items, plan_day(lake, plan_id), layers, targets, context)
+        return await verify(subject, window, open_encode(config, context.vectors.encoder), progress)
     finally:
         await close_all(targets)
 
@@ -183,43 +178,3 @@ def _notes(
             "warmed: this measurement is wrong, look at what the cache keys hold"
         )
     return tuple(notes)
-
-
-def _plan_day(lake: Lake, plan_id: str) -> str:
-    manifest = lake.manifest("plan", {"plan_id": plan_id})
-    if manifest is None or "day" not in manifest.meta:
-        raise InputDataError(f"plan {plan_id} does not say which day it was made for: rebuild it")
-    return str(manifest.meta["day"])
-
-
-def _window(
-    lake: Lake, plan_day: str, config: Config, keys: Keys, day: str | None, requests: Path | None
-) -> Window | None:
-    if day is not None and requests is not None:
-        raise InputDataError("give a day or a requests file, not both")
-    if day is not None:
-        return from_lake(lake, day, plan_day)
-    if requests is None:
-        return None
-    from warmup_lib.ingest.reader import read_requests
-
-    return from_rows(read_requests([requests], "auto", config, keys), config, plan_day)
-
-
-def _encode(config: Config, context: Context) -> Encode:
-    """Return what encodes later texts; the encoder is opened once, at the first one."""
-    from warmup_lib.embed.encoder import Encoder
-    from warmup_lib.embed.opening import open_encoder
-    from warmup_lib.embed.texts import encode_texts
-
-    @cache
-    def opened() -> Encoder:
-        encoder = open_encoder(config)
-        if encoder.fingerprint != context.vectors.encoder:
-            raise ConfigError(
-                f"the plan was made under encoder {context.vectors.encoder}, the settings name "
-                f"{encoder.fingerprint}: verify with the plan's encoder or make a new plan"
-            )
-        return encoder
-
-    return lambda texts: encode_texts(opened(), texts, config.encoder.batch_size)

@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from warmup_lib.config import Config
+from warmup_lib.embed.encoder import Encoder
+from warmup_lib.errors import ConfigError
 from warmup_lib.layers.base import Vector, Vectors
 
 Encode = Callable[[Sequence[str]], tuple[Vector, np.ndarray[Any, np.dtype[np.bool_]]]]
 """Returns vectors as rows, of length 1 or all zero, and which of the texts have one."""
+
+
+def open_encode(config: Config, fingerprint: str) -> Encode:
+    """Return what encodes later texts; the encoder is opened once, at the first one.
+
+    Args:
+        config: The settings.
+        fingerprint: Of the plan's encoder; another one raises `ConfigError` at the first text.
+    """
+    from warmup_lib.embed.opening import open_encoder
+    from warmup_lib.embed.texts import encode_texts
+
+    @cache
+    def opened() -> Encoder:
+        encoder = open_encoder(config)
+        if encoder.fingerprint != fingerprint:
+            raise ConfigError(
+                f"the plan was made under encoder {fingerprint}, the settings name "
+                f"{encoder.fingerprint}: use the plan's encoder or make a new plan"
+            )
+        return encoder
+
+    return lambda texts: encode_texts(opened(), texts, config.encoder.batch_size)
 
 
 class WindowVectors:

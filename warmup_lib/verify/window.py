@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
+from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Lookup
 
@@ -21,7 +23,7 @@ class Window:
     Attributes:
         name: Partition of `hits`: the day, or `first..last`.
         rows: Rows of `requests` that asked the caches; ours and health checks are not in it.
-        bypassed: Requests that went round the caches: neither hit nor miss.
+        around: Rows of `requests` that went round the caches: neither hit nor miss.
         own: Rows of our own traffic and health checks, which are no demand.
         in_sample: Some of it lies on or before the plan's last day, so that the plan knew it.
         whole_day: It is one day, whole, as far as the lake knows.
@@ -29,10 +31,15 @@ class Window:
 
     name: str
     rows: pa.Table
-    bypassed: int
+    around: pa.Table
     own: int
     in_sample: bool
     whole_day: bool
+
+    @property
+    def bypassed(self) -> int:
+        """Requests that went round the caches."""
+        return self.around.num_rows
 
     @property
     def bypass_share(self) -> float:
@@ -41,7 +48,39 @@ class Window:
         return self.bypassed / demand if demand else 0.0
 
 
-def from_lake(lake: Lake, day: str, plan_day: str) -> Window:
+def plan_day(lake: Lake, plan_id: str) -> str:
+    """Return the last log day that a plan took in.
+
+    Raises:
+        InputDataError: The plan does not say it.
+    """
+    manifest = lake.manifest("plan", {"plan_id": plan_id})
+    if manifest is None or "day" not in manifest.meta:
+        raise InputDataError(f"plan {plan_id} does not say which day it was made for: rebuild it")
+    return str(manifest.meta["day"])
+
+
+def open_window(
+    lake: Lake, plan_id: str, config: Config, keys: Keys, day: str | None, requests: Path | None
+) -> Window | None:
+    """Return the traffic of a day or of a log file, which is not stored; None: neither is given.
+
+    Raises:
+        InputDataError: Both are given, or there is no usable request.
+    """
+    if day is not None and requests is not None:
+        raise InputDataError("give a day or a requests file, not both")
+    if day is not None:
+        return from_lake(lake, day, plan_day(lake, plan_id))
+    if requests is None:
+        return None
+    from warmup_lib.ingest.reader import read_requests
+
+    rows = read_requests([requests], "auto", config, keys)
+    return from_rows(rows, config, plan_day(lake, plan_id))
+
+
+def from_lake(lake: Lake, day: str, last_day: str) -> Window:
     """Return the requests of one day of the lake.
 
     Raises:
@@ -51,10 +90,10 @@ def from_lake(lake: Lake, day: str, plan_day: str) -> Window:
         days = lake.days("requests")
         known = f"there are {days[0]} to {days[-1]}" if days else "there are none"
         raise InputDataError(f"no requests of {day} in the lake; {known}")
-    return _window(lake.read("requests", {"day": day}), day, day <= plan_day, whole_day=True)
+    return _window(lake.read("requests", {"day": day}), day, day <= last_day, whole_day=True)
 
 
-def from_rows(rows: pa.Table, config: Config, plan_day: str) -> Window:
+def from_rows(rows: pa.Table, config: Config, last_day: str) -> Window:
     """Return requests that were read from files, under the days they fall on.
 
     Raises:
@@ -66,7 +105,7 @@ def from_rows(rows: pa.Table, config: Config, plan_day: str) -> Window:
         config.local_day(edge.as_py()).isoformat() for edge in pc.min_max(rows["ts"]).values()
     )
     name = first if first == last else f"{first}..{last}"
-    return _window(rows, name, first <= plan_day, whole_day=False)
+    return _window(rows, name, first <= last_day, whole_day=False)
 
 
 def _window(rows: pa.Table, name: str, in_sample: bool, *, whole_day: bool) -> Window:
@@ -79,7 +118,7 @@ def _window(rows: pa.Table, name: str, in_sample: bool, *, whole_day: bool) -> W
     return Window(
         name=name,
         rows=asked,
-        bypassed=demand.num_rows - asked.num_rows,
+        around=demand.filter(bypass),
         own=rows.num_rows - demand.num_rows,
         in_sample=in_sample,
         whole_day=whole_day,
