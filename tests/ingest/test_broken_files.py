@@ -290,3 +290,12 @@ def _fits(row: dict[str, Any]) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def test_a_malformed_message_list_is_put_aside_alone(
+    tmp_path: Path, canonical: Any, write: Any, ingest: Any
+) -> None:
+    parts = [{"type": 5, "text": "x"}]
+    row = canonical(1, prompt=None, messages=[{"role": "user", "content": parts}])
+    facts = ingest(write(tmp_path / "log", row, canonical(2))).facts
+    assert (facts["rows_kept"], facts["quarantine"]) == (1, {"bad_messages": 1})

@@ -14,8 +14,6 @@ from warmup_lib.ingest.outcome import Reason, Rejected
 LARGEST = 2**53
 """Whole numbers above this are not exact in JSON readers that use floats."""
 
-_FALSE = frozenset({"", "0", "false", "no", "none", "null", "off"})
-
 
 def text(row: Mapping[str, Any], name: str) -> str | None:
     """Return a string."""
@@ -87,8 +85,3 @@ def mapping(row: Mapping[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Rejected(Reason.WRONG_TYPE, name)
     return value
-
-
-def truthy(value: Any) -> bool:
-    """Return whether a flag is set; `"false"`, `"0"`, `"no"` and their like are not."""
-    return value.strip().casefold() not in _FALSE if isinstance(value, str) else bool(value)

@@ -70,4 +70,5 @@ class Dialect(Protocol):
 
         Raises:
             Rejected: The row can't be used.
+            BadMessages: Its message list can't.
         """

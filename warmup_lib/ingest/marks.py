@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from warmup_lib.ingest.fields import truthy
+from warmup_lib.bypass import by_header, by_parameter, truthy
 
 _OWN_ID = "warmup-"
 _OWN_HEADER = "x-warmup"
-_AROUND = re.compile(r"\bno-(?:cache|store)\b", re.IGNORECASE)
 _HEALTH_ROUTE = re.compile(
     r"/(?:health|healthz|health_check|healthcheck|health/\w+|livez?|liveness|readyz?|readiness|ping)/?",
     re.IGNORECASE,
@@ -71,21 +70,15 @@ def is_health(prompt: str, max_tokens: Any, route: Any = None, user_agent: Any =
     )
 
 
-def goes_round(cache_control: Any, *settings: Mapping[str, Any]) -> bool:
+def goes_round(cache_control: Any, *settings: Mapping[str, Any], pragma: Any = None) -> bool:
     """Return whether a request asked to go round the caches.
 
     Args:
         cache_control: The header.
         settings: Places where a request can carry `skip_cache` and its like.
+        pragma: The header that older clients send in its place.
     """
-    if isinstance(cache_control, str) and _AROUND.search(cache_control):
-        return True
-    return any(
-        truthy(place.get("skip_cache"))
-        or truthy(place.get("disable_cache"))
-        or (place.get("cache_enabled") is not None and not truthy(place["cache_enabled"]))
-        for place in settings
-    )
+    return by_header(cache_control, pragma) or by_parameter(*settings)
 
 
 def cache_control(*sources: Any) -> str | None:

@@ -11,6 +11,7 @@ from warmup_lib.ingest.outcome import Kept, Quarantined, Raw, Reason, Rejected
 from warmup_lib.ingest.redact import dump_redacted, redact
 from warmup_lib.ingest.times import Clock
 from warmup_lib.keys import Keys, Request, check_tenant
+from warmup_lib.messages import BadMessages
 from warmup_lib.tables import REQUESTS
 
 COLUMNS = tuple(REQUESTS.schema.names)
@@ -47,6 +48,8 @@ class Preparer:
             return self._kept(self._dialect.parse(raw.value, self._clock), place)
         except Rejected as verdict:
             reason, field = verdict.reason, verdict.field
+        except BadMessages as bad:
+            reason, field = Reason(bad.reason), bad.field
         except RecursionError:
             reason, field = Reason.TOO_DEEP, None
         return Quarantined(raw.position, raw.offset, raw.size, reason, field)

@@ -7,9 +7,9 @@ from typing import Any
 
 from warmup_lib.ingest import fields, marks
 from warmup_lib.ingest.logrow import LogRow
-from warmup_lib.ingest.messages import Conversation, split
 from warmup_lib.ingest.outcome import Reason, Rejected
 from warmup_lib.ingest.times import Clock
+from warmup_lib.messages import Conversation, split
 
 REQUIRED = ("request_id", "ts", "tenant", "model")
 """With `prompt`, or `messages` in its place."""
@@ -110,6 +110,7 @@ class Jsonl:
                 {"skip_cache": _flag(row, "skip_cache")},
                 params,
                 extra,
+                pragma=found.get("pragma"),
             ),
             extra=extra,
         )

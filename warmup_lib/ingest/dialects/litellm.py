@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from warmup_lib.bypass import truthy
 from warmup_lib.ingest import fields, marks
 from warmup_lib.ingest.logrow import LogRow
-from warmup_lib.ingest.messages import Conversation, split, text_of
 from warmup_lib.ingest.outcome import Reason, Rejected
 from warmup_lib.ingest.redact import dump
 from warmup_lib.ingest.times import Clock
 from warmup_lib.keys import SAMPLING_DEFAULTS
+from warmup_lib.messages import Conversation, split, text_of
 
 _CUT = "litellm_truncated"
 _WITHHELD = "redacted-by-litellm"
@@ -69,7 +70,7 @@ class LiteLLM:
         talk = _conversation(row, body)
         params = _params(body)
         found = _headers(metadata, body, sent)
-        hit = fields.truthy(row.get("cache_hit")) or bool(_HIT_SUFFIX.search(request_id))
+        hit = truthy(row.get("cache_hit")) or bool(_HIT_SUFFIX.search(request_id))
         cache_control = found.get("cache-control")
         names = _names(row, metadata)
         return LogRow(
@@ -100,7 +101,8 @@ class LiteLLM:
                 metadata.get("user_agent"),
             ),
             cache_hit=hit,
-            bypass=marks.goes_round(cache_control, body) or _cache_setting(body),
+            bypass=marks.goes_round(cache_control, body, pragma=found.get("pragma"))
+            or _cache_setting(body),
             incomplete=_is_cut(row),
             extra=_extra(row, body),
         )
@@ -262,7 +264,7 @@ def _cache_setting(body: Mapping[str, Any]) -> bool:
     """Return whether the body's own `cache` setting goes round LiteLLM's cache."""
     cache = body.get("cache")
     return isinstance(cache, dict) and any(
-        fields.truthy(cache.get(name)) for name in ("no-cache", "no-store")
+        truthy(cache.get(name)) for name in ("no-cache", "no-store")
     )
 
 

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from warmup_lib.ingest.outcome import Reason, Rejected
+from warmup_lib.errors import InputDataError
 
 _SYSTEM = frozenset({"system", "developer"})
 _PLACE = "prompt"
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+
+
+class BadMessages(InputDataError):
+    """A message list can't be taken apart.
+
+    Args:
+        reason: It is malformed, or holds no user text.
+        field: Its field.
+    """
+
+    def __init__(self, reason: Literal["bad_messages", "empty_prompt"], field: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.reason = reason
+        self.field = field
 
 
 class Conversation(NamedTuple):
@@ -42,10 +56,10 @@ def split(
         system_prompt: A system prompt given beside the list; it comes first.
         prompt: A user text given beside the list. Unless it repeats the list's last user text,
             the list is what came before it.
-        field: The list's field, for the reason.
+        field: The list's field, for the error.
 
     Raises:
-        Rejected: The list is malformed, or there is no user text.
+        BadMessages: The list is malformed, or there is no user text.
     """
     checked = [_checked(m, field) for m in messages]
     systems = [text_of(m) for m in checked if m["role"] in _SYSTEM]
@@ -57,7 +71,7 @@ def split(
     if prompt and prompt.strip() not in ("", (found or "").strip()):
         history = spoken
     elif at is None or found is None:
-        raise Rejected(Reason.EMPTY_PROMPT, field)
+        raise BadMessages("empty_prompt", field)
     else:
         prompt = found
         rest = _without_text(spoken[at])
@@ -77,13 +91,13 @@ def text_of(message: Mapping[str, Any]) -> str:
 
 def _checked(message: Any, field: str) -> dict[str, Any]:
     if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-        raise Rejected(Reason.BAD_MESSAGES, field)
+        raise BadMessages("bad_messages", field)
     content = message.get("content")
     if isinstance(content, list):
         if not all(_is_part(part) for part in content):
-            raise Rejected(Reason.BAD_MESSAGES, field)
+            raise BadMessages("bad_messages", field)
     elif content is not None and not isinstance(content, str):
-        raise Rejected(Reason.BAD_MESSAGES, field)
+        raise BadMessages("bad_messages", field)
     return message
 
 
