@@ -1,0 +1,102 @@
+"""Canonical JSON, and the parameters of a request that can change its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from warmup_lib.errors import InputDataError
+
+SAMPLING_DEFAULTS: Mapping[str, Any] = {
+    "allowed_token_ids": None,
+    "bad_words": None,
+    "chat_template": None,
+    "chat_template_kwargs": None,
+    "frequency_penalty": 0,
+    "function_call": None,
+    "functions": None,
+    "guided_choice": None,
+    "guided_grammar": None,
+    "guided_json": None,
+    "guided_regex": None,
+    "ignore_eos": False,
+    "include_stop_str_in_output": False,
+    "length_penalty": 1,
+    "logit_bias": None,
+    "logprobs": False,
+    "max_tokens": None,
+    "min_p": 0,
+    "min_tokens": 0,
+    "modalities": None,
+    "n": 1,
+    "parallel_tool_calls": True,
+    "presence_penalty": 0,
+    "reasoning_effort": None,
+    "repetition_penalty": 1,
+    "response_format": {"type": "text"},
+    "seed": None,
+    "skip_special_tokens": True,
+    "stop": None,
+    "stop_token_ids": None,
+    "structured_outputs": None,
+    "temperature": 1,
+    "thinking": None,
+    "tool_choice": None,
+    "top_k": -1,
+    "top_logprobs": 0,
+    "top_p": 1,
+    "use_beam_search": False,
+    "verbosity": None,
+}
+"""The parameters that can change an answer, with the value that absence means. Every other
+parameter (stream, user, metadata ...) is left out and so can't split the key space."""
+
+_NEWER_NAMES = {"max_tokens": "max_completion_tokens"}
+"""Parameters that have two names; where both are given, hosts go by the newer one."""
+
+
+def canonical_params(params: Mapping[str, Any]) -> str:
+    """Return the answer-changing parameters as JSON; absent, empty and default are one value.
+
+    Raises:
+        InputDataError: A value can't be written as JSON.
+    """
+    kept = {}
+    for name, default in _DEFAULTS.items():
+        newer = params.get(_NEWER_NAMES.get(name, name))
+        value = _plain(params.get(name) if newer is None else newer)
+        if not is_empty(value) and to_json(value) != default:
+            kept[name] = value
+    return to_json(kept)
+
+
+def is_empty(value: Any) -> bool:
+    """Return whether a value says no more than its absence; zero and false say more."""
+    return value is None or (isinstance(value, str | list | tuple | Mapping) and not value)
+
+
+def to_json(value: Any) -> str:
+    """Return a value as JSON: names sorted, no white space, non-ASCII characters as they are.
+
+    Raises:
+        InputDataError: It can't be written as JSON, or is nested too deep.
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InputDataError("a part of this request can't be written as JSON") from None
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as a float, by which 1 and 1.0 are one; an integer that none equals stays."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    try:
+        number = float(value) + 0.0  # -0.0 becomes 0.0
+    except OverflowError:
+        return value
+    return value if isinstance(value, int) and int(number) != value else number
+
+
+_DEFAULTS = {name: to_json(_plain(default)) for name, default in SAMPLING_DEFAULTS.items()}
