@@ -60,6 +60,7 @@ __all__ = [
     "SloConfig",
     "SourcesConfig",
     "TenantConfig",
+    "ThresholdConfig",
     "VerifyConfig",
     "WeightsConfig",
     "key_secret",
@@ -80,6 +81,22 @@ class EncoderConfig(Section):
     batch_size: Positive = Field(256, description="texts encoded at once")
     threshold: Share = Field(
         0.92, description="cosine similarity from which the serving side calls two prompts one"
+    )
+
+
+class ThresholdConfig(Section):
+    """How the threshold is calibrated on pairs, by `warmup threshold` or each night."""
+
+    bound: Share = Field(
+        0.01, gt=0, lt=1, description="largest share of wrong hits among the hits by similarity"
+    )
+    confidence: Share = Field(
+        0.95, gt=0, lt=1, description="chance with which the bound is kept on later requests"
+    )
+    nightly: bool = Field(
+        False,
+        description="calibrate on the log before each plan; tenants whose threshold is from "
+        "labelled pairs keep it",
     )
 
 
@@ -205,6 +222,7 @@ class Config(Section):
     timezone: str = Field("UTC", description="zone in which a day begins")
     secret_env: str = Field("WARMUP_SECRET", description="environment variable of the key secret")
     encoder: EncoderConfig = EncoderConfig()
+    threshold: ThresholdConfig = ThresholdConfig()
     layers: LayersConfig = LayersConfig()
     slo: SloConfig = SloConfig()
     forecast: ForecastConfig = ForecastConfig()

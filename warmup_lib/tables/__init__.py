@@ -32,6 +32,7 @@ from warmup_lib.tables.demand import (
     VECTORS,
 )
 from warmup_lib.tables.plans import CAUSES, HITS, LEFT_OUT, PLAN, RECEIPTS, RESIDENCY
+from warmup_lib.tables.thresholds import THRESHOLD_PAIRS, THRESHOLDS
 
 __all__ = [
     "BOOL",
@@ -58,6 +59,8 @@ __all__ = [
     "STR",
     "STRS",
     "TABLES",
+    "THRESHOLDS",
+    "THRESHOLD_PAIRS",
     "TIME",
     "VECTOR",
     "VECTORS",
@@ -82,6 +85,8 @@ TABLES: dict[str, Table] = {
         MEMBERS,
         HEAT,
         HOURS,
+        THRESHOLDS,
+        THRESHOLD_PAIRS,
         PLAN,
         LEFT_OUT,
         RECEIPTS,

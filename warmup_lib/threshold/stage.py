@@ -1,0 +1,217 @@
+"""The stage that calibrates thresholds: labelled or logged pairs -> thresholds, threshold_pairs."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warmup_lib.config import Config
+from warmup_lib.embed.encoder import Encoder
+from warmup_lib.embed.opening import open_encoder
+from warmup_lib.embed.texts import encode_texts
+from warmup_lib.embed.vectors import LakeVectors
+from warmup_lib.errors import InputDataError
+from warmup_lib.keys import Keys
+from warmup_lib.lake import Lake
+from warmup_lib.stage import Progress, StageReport, silent
+from warmup_lib.tables import THRESHOLD_PAIRS, THRESHOLDS
+from warmup_lib.threshold.bounds import LEAST, Calibrated, calibrate, hits_needed
+from warmup_lib.threshold.force import rows_in_force
+from warmup_lib.threshold.labelled import read_pairs
+from warmup_lib.threshold.logged import logged_pairs
+from warmup_lib.threshold.pairs import EVERYONE, Found, Pair
+
+
+def run(
+    lake: Lake,
+    day: str,
+    config: Config,
+    keys: Keys,
+    *,
+    pairs: Path | None = None,
+    keep_labelled: bool = False,
+    progress: Progress = silent,
+) -> StageReport:
+    """Calibrate the threshold of each tenant; replaces its rows of `day`.
+
+    Tenants with too few pairs to show anything are calibrated together. Who has no pairs keeps what
+    he had.
+
+    Args:
+        lake: The lake.
+        day: Day from which on the thresholds are in force, ISO date; the last one that is read.
+        config: The settings.
+        keys: The key builder.
+        pairs: A user's file of labelled pairs; None: the lake's history.
+        keep_labelled: Leave tenants alone whose threshold in force is from such a file.
+        progress: Told how many texts are encoded.
+
+    Raises:
+        InputDataError: The file can't be used, or the history holds nothing.
+        ConfigError: The encoder can't be opened.
+    """
+    begun = time.perf_counter()
+    encoder = open_encoder(config)
+    found = (
+        _of_log(lake, day, config, encoder)
+        if pairs is None
+        else _of_file(pairs, config, keys, encoder, progress)
+    )
+    source = "log" if pairs is None else "pairs"
+    before = rows_in_force(lake, encoder.fingerprint)
+    kept = {t for t, row in before.items() if keep_labelled and row["source"] == "pairs"}
+    by_tenant = _by_tenant([pair for pair in found.pairs if pair.tenant not in kept])
+    rows = [
+        _row(tenant, made, encoder.fingerprint, config, together, source)
+        for tenant, made, together in _calibrated(by_tenant, config)
+    ]
+    used = [pair for ours in by_tenant.values() for pair in ours]
+    if rows:
+        _store(lake, day, encoder.fingerprint, rows, used)
+    facts = {
+        "day": day,
+        "source": source,
+        "encoder": encoder.fingerprint,
+        "configured": config.encoder.threshold,
+        "tenants": {row["tenant"]: _facts(row) for row in rows},
+        "refused_by_guard": {"pairs": found.refused, "wrong": found.refused_wrong},
+        "unusable": dict(found.unusable),
+        "kept_labelled": sorted(kept & {pair.tenant for pair in found.pairs}),
+    }
+    return StageReport(
+        "threshold",
+        len(found.pairs),
+        len(rows),
+        time.perf_counter() - begun,
+        (*_notes(rows, config), *(f"{t}: {why}" for t, why in found.unusable.items())),
+        facts,
+    )
+
+
+def wrong_hits(lake: Lake, day: str, encoder: str) -> list[dict[str, Any]]:
+    """Return the pairs of a day that a threshold of that day lets through wrongly, nearest first.
+
+    Args:
+        lake: The lake.
+        day: Day of the calibration, ISO date.
+        encoder: The encoder's fingerprint.
+    """
+    held = {r["tenant"]: r["threshold"] for r in rows_in_force(lake, encoder, day).values()}
+    rows = lake.read("threshold_pairs", {"day": day}).to_pylist()
+    found = [
+        row
+        for row in rows
+        if row["encoder"] == encoder
+        and row["wrong"]
+        and row["similarity"] >= (held.get(row["tenant"]) or LEAST)
+    ]
+    return sorted(found, key=lambda row: (-row["similarity"], row["a_digest"], row["b_digest"]))
+
+
+def _of_log(lake: Lake, day: str, config: Config, encoder: Encoder) -> Found:
+    first = (date.fromisoformat(day) - config.forecast.lookback).isoformat()
+    days = [d for d in lake.days("prompts") if first < d <= day]
+    if not days:
+        raise InputDataError(f"no prompts up to {day}: `warmup plan --day {day}` makes them")
+    vectors = LakeVectors(lake, encoder.fingerprint)
+    settings = config.threshold
+    return logged_pairs(lake, days, vectors, settings.bound, settings.confidence)
+
+
+def _of_file(file: Path, config: Config, keys: Keys, encoder: Encoder, progress: Progress) -> Found:
+    def encode(texts: Sequence[str]) -> Any:
+        size = config.encoder.batch_size
+        return encode_texts(encoder, texts, size, lambda n: progress("embed", n, len(texts)))
+
+    return read_pairs(file, keys, encode)
+
+
+def _by_tenant(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
+    grouped: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        if pair.similarity >= LEAST:
+            grouped[pair.tenant].append(pair)
+    return dict(sorted(grouped.items()))
+
+
+def _calibrated(
+    by_tenant: Mapping[str, Sequence[Pair]], config: Config
+) -> list[tuple[str, Calibrated, int]]:
+    """Return each tenant's calibration, and how many tenants' pairs it is from.
+
+    Who is pooled is told by the number of pairs alone, so that it can't favour any outcome.
+    """
+    settings = config.threshold
+    needed = hits_needed(0, settings.bound, settings.confidence)
+    small = [tenant for tenant, pairs in by_tenant.items() if len(pairs) < needed]
+    pooled = _calibrate([pair for tenant in small for pair in by_tenant[tenant]], config)
+    return [
+        (tenant, pooled, len(small)) if tenant in small else (tenant, _calibrate(pairs, config), 1)
+        for tenant, pairs in by_tenant.items()
+    ]
+
+
+def _calibrate(pairs: Sequence[Pair], config: Config) -> Calibrated:
+    similarity = np.array([pair.similarity for pair in pairs], np.float32)
+    wrong = np.array([pair.wrong for pair in pairs], np.bool_)
+    return calibrate(similarity, wrong, config.threshold.bound, config.threshold.confidence)
+
+
+def _row(
+    tenant: str, made: Calibrated, encoder: str, config: Config, together: int, source: str
+) -> dict[str, Any]:
+    return {
+        "tenant": tenant,
+        "encoder": encoder,
+        "bound": config.threshold.bound,
+        "confidence": config.threshold.confidence,
+        "tenants": together,
+        "source": source,
+        **vars(made),
+    }
+
+
+def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("tenant", "encoder")}
+
+
+def _store(
+    lake: Lake, day: str, encoder: str, rows: list[dict[str, Any]], pairs: Sequence[Pair]
+) -> None:
+    """Replace the tenants' rows of a day; those of other tenants and encoders stay."""
+    tenants = pa.array([row["tenant"] for row in rows])
+    made = [vars(pair) | {"encoder": encoder} for pair in pairs]
+    for table, new in ((THRESHOLD_PAIRS, made), (THRESHOLDS, rows)):
+        old = lake.read(table.name, {"day": day})
+        ours = pc.and_(
+            pc.equal(old["encoder"], encoder), pc.is_in(old["tenant"], value_set=tenants)
+        )
+        whole = [old.filter(pc.invert(ours)), pa.Table.from_pylist(new, schema=table.schema)]
+        lake.replace(table.name, {"day": day}, pa.concat_tables(whole))
+
+
+def _notes(rows: Sequence[Mapping[str, Any]], config: Config) -> list[str]:
+    notes = []
+    if not rows:
+        notes.append(f"no pairs: encoder.threshold {config.encoder.threshold} stands")
+    for row in rows:
+        whose = "everyone else" if row["tenant"] == EVERYONE else row["tenant"]
+        if row["verdict"] == "too_few":
+            notes.append(
+                f"{whose}: {row['pairs']:,} pairs show nothing yet, encoder.threshold "
+                f"{config.encoder.threshold} stands"
+            )
+        elif row["verdict"] == "none_keeps":
+            notes.append(
+                f"{whose}: no similarity was shown to keep wrong hits under {row['bound']:.2%}: "
+                "answers are served to equal questions only"
+            )
+    return notes
