@@ -39,6 +39,7 @@ def receipt(item: int, at: int = 0, *, target: str = "a", layer: str = "embeddin
         None,
         1,
         None,
+        None,
         when,  # type: ignore[arg-type]
     )
 

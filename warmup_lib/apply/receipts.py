@@ -43,6 +43,7 @@ class Receipt:
     error: str | None
     issued: int
     effective: Sequence[int] | None
+    key_hash: str | None
     at: datetime
 
 
@@ -74,6 +75,7 @@ def receipt(
         error=outcome.error,
         issued=outcome.issued,
         effective=outcome.effective,
+        key_hash=outcome.key_hash,
         at=at,
     )
 

@@ -32,6 +32,7 @@ from warmup_lib.config.layers import (
     RetrievalConfig,
     WeightsConfig,
 )
+from warmup_lib.config.observe import ObserveConfig
 from warmup_lib.config.sources import SourcesConfig
 from warmup_lib.config.targets import HostTarget, RedisTarget, Target
 from warmup_lib.errors import ConfigError
@@ -51,6 +52,7 @@ __all__ = [
     "InterferenceConfig",
     "LayerConfig",
     "LayersConfig",
+    "ObserveConfig",
     "PlanConfig",
     "PrefixesConfig",
     "RedisTarget",
@@ -232,6 +234,7 @@ class Config(Section):
     verify: VerifyConfig = VerifyConfig()
     gates: GatesConfig = GatesConfig()
     schedule: ScheduleConfig = ScheduleConfig()
+    observe: ObserveConfig = ObserveConfig()
     targets: list[Target] | Literal["embedded"] = Field(
         "embedded", description="`embedded` is what `warmup stack up` started on this machine"
     )
@@ -268,7 +271,9 @@ class Config(Section):
 
     def digest(self) -> str:
         """Return 12 hex digits that change with any setting that can change a plan."""
-        kept = self.model_dump(mode="json", exclude={"lake", "targets", "schedule", "secret_env"})
+        kept = self.model_dump(
+            mode="json", exclude={"lake", "targets", "schedule", "observe", "secret_env"}
+        )
         return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -78,6 +78,7 @@ class Outcome:
     model that the host does not serve. `issued` are the warm-up steps that were sent (to each
     rank), `effective` those that worked, by rank; None: the one step of the item's own status.
     """
+    `key_hash` stands for the entry's key, on a target that has keys.
 
     item_id: str
     status: Status
@@ -90,6 +91,7 @@ class Outcome:
     issued: int = 1
     effective: Sequence[int] | None = None
 
+    key_hash: str | None = None
 
 @dataclass(frozen=True)
 class Arranged:

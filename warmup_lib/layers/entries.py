@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from warmup_lib.keys import key_hash
 from warmup_lib.layers.base import (
     Context,
     Lookup,
@@ -46,6 +47,7 @@ def receipt(item: PlanItem, written: Written, ms: float, tokens: int = 0) -> Out
         ms=ms,
         ttl_s=written.ttl_s,
         error=written.error,
+        key_hash=key_hash(written.key),
     )
 
 

@@ -11,6 +11,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -146,7 +147,7 @@ class Retrieval(Layer):
         outcomes = {i: Outcome(i, "failed", error=problem) for i, problem in problems.items()}
         for item, same, done in zip(ready, there, written, strict=True):
             outcomes[item.item_id] = (
-                Outcome(item.item_id, "already", ms=ms, ttl_s=done.ttl_s)
+                replace(receipt(item, done, ms), status="already", bytes=0)
                 if same and not done.error
                 else receipt(item, done, ms)
             )

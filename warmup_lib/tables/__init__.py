@@ -69,7 +69,7 @@ __all__ = [
     "reason_word",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 TABLES: dict[str, Table] = {
     t.name: t

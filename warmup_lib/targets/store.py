@@ -89,6 +89,7 @@ class Entry:
 class Written:
     """What became of one entry: the lifetime read back after the write, or why it failed."""
 
+    key: str
     bytes: int
     ttl_s: int | None
     error: str | None = None
@@ -322,10 +323,12 @@ def _commands(entry: Entry) -> list[Command]:
 
 def _written(entry: Entry, error: Exception | None, ttl: Any) -> Written:
     if failed := error or (ttl if isinstance(ttl, Exception) else None):
-        return Written(0, None, _short(failed))
+        return Written(entry.key, 0, None, _short(failed))
     if ttl == _GONE:
-        return Written(0, None, "it was gone at once: evicted for want of memory, or deleted")
-    return Written(_size(entry.value), int(ttl))
+        return Written(
+            entry.key, 0, None, "it was gone at once: evicted for want of memory, or deleted"
+        )
+    return Written(entry.key, _size(entry.value), int(ttl))
 
 
 def _size(value: Value) -> int:
