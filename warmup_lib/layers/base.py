@@ -77,8 +77,8 @@ class Outcome:
     `failed` concerns the item, `skipped` says that this target can't have it, such as a head of a
     model that the host does not serve. `issued` are the warm-up steps that were sent (to each
     rank), `effective` those that worked, by rank; None: the one step of the item's own status.
-    """
     `key_hash` stands for the entry's key, on a target that has keys.
+    """
 
     item_id: str
     status: Status
@@ -90,8 +90,8 @@ class Outcome:
     error: str | None = None
     issued: int = 1
     effective: Sequence[int] | None = None
-
     key_hash: str | None = None
+
 
 @dataclass(frozen=True)
 class Arranged:
