@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
-from warmup_lib.cli.common import Call, command, table
+from warmup_lib.cli.common import ERR, Call, command, table
 from warmup_lib.errors import ConfigError
-from warmup_lib.stage import Progress
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from warmup_lib.preflight.check import Checked
-    from warmup_lib.preflight.findings import Finding
-
-_SHOWN = 3
-_ELSEWHERE = {
-    "tokenisation": "needs a host: `warmup verify` counts each head's cached tokens",
-    "kv_length": "needs a host: `warmup apply` counts heads in whole cache blocks",
-    "tenant": "needs targets: the control of `warmup verify --day` finds none",
-    "bypass": "needs logs: `warmup verify --day` says how many go round caches",
-    "key_dimensions": "needs logs: docs/keys.md lists what a key may hold",
-    "out_of_step": "needs a host: `warmup apply` begins once it is ready",
-}
-"""The traps that are not looked for here, and what does."""
-
-
-@dataclass(frozen=True)
-class Trap:
-    """What is known of one trap."""
-
-    status: Literal["ok", "found", "not_checked"]
-    evidence: str
+    from warmup_lib.doctor.examine import Examined
 
 
 @click.command()
+@click.option("--host", "host_url", help="Address of a model host, without /v1; it is probed.")
 @click.option(
     "--model-dir",
     type=click.Path(path_type=Path),
     help="Folder of a model: its files are checked against its config before it is loaded.",
+)
+@click.option("--redis", "redis_url", help="URL of a Redis with cached answers; it is only read.")
+@click.option(
+    "--requests",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A request log, with the cache keys that the gateway wrote into it.",
 )
 @click.option(
     "--tensor-parallel",
@@ -52,81 +38,62 @@ class Trap:
 )
 @click.option("--deep", is_flag=True, help="Load every tensor too (on CUDA, where there is one).")
 @command
-def doctor(call: Call, model_dir: Path | None, tensor_parallel: int | None, deep: bool) -> None:
-    """Look for the seven traps. Exit 1 when one is found.
+def doctor(
+    call: Call,
+    *,
+    host_url: str | None,
+    model_dir: Path | None,
+    redis_url: str | None,
+    requests: Path | None,
+    tensor_parallel: int | None,
+    deep: bool,
+) -> None:
+    """Look for the seven traps. Exit 1 when one is found, or a target is down.
 
     \b
     Examples:
-      warmup doctor --model-dir /models/llama
+      warmup doctor --requests requests-2026-03-16.jsonl.gz
+      warmup doctor --host http://127.0.0.1:8000 --redis redis://127.0.0.1:6379
       warmup doctor --model-dir /models/llama --tensor-parallel 8 --deep
     """
+    from warmup_lib import pipeline
+    from warmup_lib.doctor.examine import Given, examine
+    from warmup_lib.targets.open import open_at
+
     if model_dir is None and (deep or tensor_parallel):
         raise ConfigError("--deep and --tensor-parallel are about a model: give --model-dir too")
-    weights = Trap("not_checked", "give --model-dir")
-    findings: list[Finding] = []
-    if model_dir is not None:
-        with call.progress() as progress:
-            weights, findings = check_weights(model_dir, tensor_parallel or 1, deep, progress)
-    traps = {"weight_shards": weights}
-    traps |= {name: Trap("not_checked", why) for name, why in _ELSEWHERE.items()}
+    host, store = open_at(call.config, host_url=host_url, redis_url=redis_url)
+    given = Given(
+        model_dir=model_dir,
+        ranks=tensor_parallel or 1,
+        deep=deep,
+        host=host,
+        store=store,
+        requests=requests,
+        lake=pipeline.open_lake(call.config),
+    )
+    with call.progress() as progress:
+        found = examine(given, call.config, lambda: pipeline.open_keys(call.config), progress)
     facts = {
-        "traps": {name: asdict(trap) for name, trap in traps.items()},
-        "findings": [asdict(finding) for finding in findings],
+        "traps": {name: asdict(trap) for name, trap in found.traps.items()},
+        "findings": [asdict(finding) for finding in found.findings],
+        "down": found.down,
     }
-    call.answer(facts, lambda console: show(console, traps, findings))
-    if any(trap.status == "found" for trap in traps.values()):
+    call.answer(facts, lambda console: show(console, found))
+    for why in found.down:
+        ERR.print(f"[bold red]error:[/] {why}", soft_wrap=True)
+    if found.down or any(trap.status == "found" for trap in found.traps.values()):
         sys.exit(1)
 
 
-def check_weights(
-    folder: Path, ranks: int, deep: bool, progress: Progress
-) -> tuple[Trap, list[Finding]]:
-    """Return what is known of a model folder, and all that was found in it.
-
-    Args:
-        folder: The model folder.
-        ranks: Over how many ranks it is to be served.
-        deep: Load the tensors too.
-        progress: Told how many tensors were loaded.
-
-    Raises:
-        InputDataError: It is no folder, or holds no model.
-    """
-    from warmup_lib.preflight.check import check_model
-    from warmup_lib.preflight.deep import best_device, check_values
-
-    checked = check_model(folder, ranks)
-    findings = list(checked.findings)
-    seen = _seen(checked)
-    if deep:
-        device = best_device()
-        findings += check_values(folder, device, progress)
-        seen += f"; every value read on {device}"
-    errors = [finding for finding in findings if finding.severity == "error"]
-    if errors:
-        told = [str(finding) for finding in errors[:_SHOWN]]
-        if more := len(errors) - len(told):
-            told.append(f"and {more:,} more")
-        return Trap("found", " | ".join(told)), findings
-    if checked.not_checked:
-        why = "; ".join([*checked.not_checked, f"else sound: {seen}"])
-        return Trap("not_checked", why), findings
-    return Trap("ok", seen), findings
-
-
-def _seen(checked: Checked) -> str:
-    files = f"{checked.files:,} file{'s' if checked.files != 1 else ''}"
-    held = f"{checked.tensors:,} tensors, {checked.tensor_bytes:,} bytes in {files}"
-    return f"{held}; {checked.bytes_read:,} bytes read"
-
-
-def show(console: Console, traps: dict[str, Trap], findings: list[Finding]) -> None:
-    """Print the traps as a table, and every finding in full."""
+def show(console: Console, found: Examined) -> None:
+    """Print the traps as a table, then evidence and remedy of each that was found."""
     words = {"not_checked": "not checked"}
-    rows = [[name, words.get(t.status, t.status), t.evidence] for name, t in traps.items()]
-    for row in rows:
-        if row[1] == "found":
-            row[2] = f"{len(findings):,} findings, below"
+    rows = [[n, words.get(t.status, t.status), t.evidence] for n, t in found.traps.items()]
     console.print(table("Traps", "trap", "state", "evidence", rows=rows))
-    for finding in findings:
+    for name, trap in found.traps.items():
+        if trap.status == "found":
+            console.print(f"{name}: {trap.evidence}", soft_wrap=True, markup=False)
+            console.print(f"  remedy: {trap.remedy}", soft_wrap=True, markup=False)
+    for finding in found.findings:
         console.print(f"{finding.severity}: {finding}", soft_wrap=True, markup=False)

@@ -25,17 +25,22 @@ from warmup_lib.tables import REQUESTS
 
 _LOG = logging.getLogger(__name__)
 _BATCH = 8192
+_TENANT_FIELDS = ("tenant", "team_id")
 
 
 @dataclass
 class Tally:
-    """What became of rows: `read` is always `kept` + `quarantined` + `duplicates`."""
+    """What became of rows: `read` is always `kept` + `quarantined` + `duplicates`.
+
+    `nameless` counts the quarantined ones that name no tenant that may be used.
+    """
 
     read: int = 0
     kept: int = 0
     duplicates: int = 0
     redacted: int = 0
     warmup: int = 0
+    nameless: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -50,6 +55,7 @@ class Tally:
         self.duplicates += other.duplicates
         self.redacted += other.redacted
         self.warmup += other.warmup
+        self.nameless += other.nameless
         self.reasons += other.reasons
 
     def count_kept(self, row: Kept) -> None:
@@ -68,6 +74,7 @@ class Tally:
         """Count a row that can't be used."""
         self.read += 1
         self.reasons[row.reason.value] += 1
+        self.nameless += row.field in _TENANT_FIELDS
 
 
 def judged(
@@ -99,6 +106,7 @@ def read_requests(
     config: Config,
     keys: Keys,
     as_of: datetime | None = None,
+    tally: Tally | None = None,
 ) -> pa.Table:
     """Return the requests of log files, parsed and redacted as `ingest` does, storing nothing.
 
@@ -108,6 +116,7 @@ def read_requests(
         config: Settings.
         keys: Builder of the identities.
         as_of: Now, for telling wrong timestamps; the real clock when absent.
+        tally: Told what became of the rows.
 
     Returns:
         Rows of `requests`, in the order of the files; without retries and rows that can't be used.
@@ -117,7 +126,7 @@ def read_requests(
     """
     wanted = named(dialect)
     clock = Clock(config.zone, as_of or datetime.now(UTC))
-    tally = Tally()
+    tally = tally if tally is not None else Tally()
     tables = [REQUESTS.empty()]
     rows: list[tuple[Any, ...]] = []
     with Seen(lambda _: ()) as seen:

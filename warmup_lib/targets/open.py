@@ -9,8 +9,8 @@ from warmup_lib.config import Config, HostTarget, RedisTarget, warmup_home
 from warmup_lib.errors import ConfigError
 from warmup_lib.targets.address import check_host_url, check_key, check_redis_url
 from warmup_lib.targets.base import Target
-from warmup_lib.targets.host import ModelHost
-from warmup_lib.targets.store import RedisStore
+from warmup_lib.targets.host import ModelHost, as_host
+from warmup_lib.targets.store import RedisStore, as_store
 
 
 def open_targets(config: Config, names: Sequence[str] | None = None) -> list[Target]:
@@ -87,6 +87,34 @@ def _api_key(setting: HostTarget) -> str | None:
         )
     check_key(setting.name, setting.api_key_env, key)
     return key
+
+
+def open_at(
+    config: Config, *, host_url: str | None, redis_url: str | None
+) -> tuple[ModelHost | None, RedisStore | None]:
+    """Return the targets at these addresses, with the settings of configured ones where they are.
+
+    Args:
+        config: The settings.
+        host_url: Address of a model host; None: none.
+        redis_url: Address of a Redis; None: none.
+
+    Raises:
+        ConfigError: An address or a key is missing or wrong.
+    """
+    known = [] if config.targets == "embedded" else config.targets
+    host = store = None
+    if host_url is not None:
+        bare = HostTarget(kind="host", name="host", url=host_url)
+        named = [t for t in known if isinstance(t, HostTarget) and _same(t.url, host_url)]
+        host = _open(next(iter(named), bare), config)
+    if redis_url is not None:
+        store = _open(RedisTarget(name="redis", url=redis_url), config)
+    return (as_host(host) if host else None), (as_store(store) if store else None)
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rstrip("/") == other.rstrip("/")
 
 
 async def close_all(targets: Iterable[Target]) -> None:

@@ -1,0 +1,175 @@
+"""Trap `tenant`: keys, indexes and KV that mix tenants, and defaults in a tenant's place."""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable
+
+from warmup_lib.doctor.base import Part, counted
+from warmup_lib.doctor.log import Log, Row, own_key
+from warmup_lib.doctor.store import Index, Kept, Stored, asked
+from warmup_lib.keys import Keys
+from warmup_lib.targets.chat import Chat, Head, own
+from warmup_lib.targets.host import ModelHost
+from warmup_lib.targets.metrics import cache_size
+
+IN_EVERY_KEY = (
+    "Put the tenant into every key, with no default (docs/keys.md); where one Redis for each "
+    "tenant is possible, that is the stronger way."
+)
+_OWN_INDEX = "Give each tenant an index of its own: a search without a filter crosses tenants."
+_NAMED = "Refuse requests that name no tenant instead of giving them a default one."
+_SALTS = (
+    "Send a `cache_salt` for each tenant, on a host that keeps salts apart, or give tenants hosts "
+    "of their own."
+)
+
+_DEFAULTS = frozenset(
+    {"default", "none", "null", "nil", "undefined", "unknown", "anonymous", "anon", "na", "n/a",
+     "-", "tenant", "no-tenant", "unset", "empty", "public", "shared", "global"}
+)  # fmt: skip
+"""Names that stand for no tenant; where it is the only one, it is that tenant's name."""
+
+
+def look_at_log(log: Log, keys: Keys) -> Part:
+    """Look for tenants that share a key or use another's, and for defaults in a tenant's place.
+
+    Args:
+        log: The log.
+        keys: Builder of the keys: only under the same secret a key's tenant can be compared.
+    """
+    told, remedies = [], []
+    if several := _shared_keys(log.rows):
+        told.append(f"{counted(len(several), 'key')} are shared by several tenants")
+        remedies.append(IN_EVERY_KEY)
+    if wrong := _other_scopes(log.rows, keys):
+        told.append(f"{counted(wrong, 'request')} were looked up under another tenant's keys")
+        remedies.append(IN_EVERY_KEY)
+    defaults = {name for name in log.tenants if name.strip().lower() in _DEFAULTS}
+    if defaults and log.tenants - defaults:
+        count = sum(row.tenant in defaults for row in log.rows)
+        told.append(f"{counted(count, 'request')} have a default in the tenant's place")
+        remedies.append(_NAMED)
+    if log.nameless:
+        told.append(f"{counted(log.nameless, 'row')} name no tenant")
+        remedies.append(_NAMED)
+    if told:
+        return Part("found", "; ".join(told), " ".join(dict.fromkeys(remedies)))
+    looked = len({key.text for row in log.rows for key in row.keys})
+    kept = f", and no key of {looked:,} is another's" if looked else ""
+    return Part("ok", f"each request names one of {counted(len(log.tenants), 'tenant')}{kept}")
+
+
+def _shared_keys(rows: Iterable[Row]) -> set[str]:
+    tenants: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        for key in row.keys:
+            tenants[key.text].add(row.tenant)
+    return {key for key, names in tenants.items() if len(names) > 1}
+
+
+def _other_scopes(rows: Iterable[Row], keys: Keys) -> int:
+    """Return how many requests asked for keys or indexes of a tenant that is not theirs."""
+    scopes: dict[str, str] = {}
+    wrong = 0
+    for row in rows:
+        asked_for = [own_key(look.key) for look in row.evidence.looked] if row.evidence else []
+        ours = [key for key in asked_for if key is not None and key.secret == keys.secret_id]
+        if ours and row.tenant not in scopes:
+            scopes[row.tenant] = keys.scope(row.tenant)
+        wrong += any(key.scope != scopes[row.tenant] for key in ours)
+    return wrong
+
+
+def look_at_store(kept: Kept, log: Log | None) -> Part:
+    """Look for cached answers whose keys name no tenant, and for indexes that several share.
+
+    Args:
+        kept: What the Redis holds.
+        log: Requests, which tell whose questions are stored; None: not given.
+    """
+    if not kept.values and not kept.indexes:
+        return Part("not_checked", "the Redis holds no cached answers")
+    asking = _asking(log)
+    told, remedies = [], []
+    if shared := [index for index in kept.indexes if _is_shared(index, kept, asking)]:
+        told.append(f"{counted(len(shared), 'search index')} hold entries of several tenants")
+        remedies.append(_OWN_INDEX)
+    names = log.tenants if log else set()
+    nameless = [one for one in kept.values if not _names_tenant(one, names)]
+    if nameless:
+        told.append(
+            f"{len(nameless):,} of {counted(len(kept.values), 'cached answer')} have no part in "
+            "their key that could name a tenant"
+        )
+        remedies.append(IN_EVERY_KEY)
+    if told:
+        return Part("found", "; ".join(told).replace("indexs", "indexes"), " ".join(remedies))
+    count = f"{counted(len(kept.values), 'cached answer')} name a tenant in their keys"
+    part = "" if kept.whole else f" (of the first {kept.keys:,} keys)"
+    return Part("ok", f"{count}{part}; no search index is shared")
+
+
+def _asking(log: Log | None) -> dict[str, set[str]]:
+    """Return who asks each question of a log."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in log.rows if log else ():
+        found[asked(row.prompt)].add(row.tenant)
+    return found
+
+
+def _is_shared(index: Index, kept: Kept, asking: dict[str, set[str]]) -> bool:
+    """Say whether entries of several tenants lie in one index.
+
+    They say so themselves, or only one tenant asks their questions.
+    """
+    inside = [one for one in kept.values if index.holds(one.key)]
+    if len({name for one in inside for name in one.tenants}) > 1:
+        return True
+    askers = [asking[one.asked] for one in inside if one.asked in asking]
+    return len({name for names in askers if len(names) == 1 for name in names}) > 1
+
+
+def _names_tenant(one: Stored, names: set[str]) -> bool:
+    """Say whether a key, or a field that its index filters by, could name a tenant.
+
+    A part that is no digest and that no dimension explains could, unless it is the first one,
+    which names the cache. Where tenants are known, it must be one of theirs.
+    """
+    if one.tenants:
+        return True
+    others = one.free[1:] if len(one.parts) > 1 else []
+    return any(part in names for part in one.parts) or (not names and bool(others))
+
+
+async def look_at_host(host: ModelHost, model: str) -> Part:
+    """Send one prompt under the salts of two tenants: the second must find nothing of the first.
+
+    Args:
+        host: The host.
+        model: A served model.
+
+    Raises:
+        HostUnavailable: No answer.
+        RequestRefused: The host refuses the prompts.
+    """
+    block = cache_size(await host.metrics()).block
+    text = " ".join(f"entry {n}" for n in range(2 * block))
+    head = Head(model, text)
+
+    async def cached(salt: str) -> int | None:
+        answer = await host.chat(Chat(head, "Go on.", salt=salt, headers=own("doctor")))
+        return answer.cached_tokens
+
+    first, second = uuid.uuid4().hex, uuid.uuid4().hex
+    await cached(first)
+    same, other = await cached(first), await cached(second)
+    if not same:
+        return Part("not_checked", "the host reports no cached tokens for a repeated prompt")
+    if other:
+        told = f"{other:,} tokens cached for one tenant's salt were found under another's"
+        return Part("found", told, _SALTS)
+    return Part(
+        "ok", f"the host keeps salts apart: {same:,} cached tokens with one, 0 with another"
+    )
