@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warmup_lib.config import Config, key_secret
 from warmup_lib.errors import InputDataError
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
+
+if TYPE_CHECKING:
+    from warmup_lib.threshold.stage import Show
 
 _INGEST_WAIT_S = 3600.0
 """How long an ingest waits for another one to end."""
@@ -130,11 +134,17 @@ def plan(
     force: bool = False,
     progress: Progress = silent,
 ) -> StageReport:
-    """Choose what to warm after `day`, or say that the current plan still serves."""
+    """Choose what to warm after `day`, or say that the current plan still serves.
+
+    Before a nightly plan, thresholds are calibrated on the history where the settings say so.
+    """
     from warmup_lib.plan.stage import run
 
     open_keys(config)
     lake = open_lake(config)
+    before: tuple[str, ...] = ()
+    if config.threshold.nightly and kind == "nightly":
+        before = threshold(config, day, keep_labelled=True, progress=progress).notes
     report = run(
         lake,
         day,
@@ -149,7 +159,48 @@ def plan(
         progress=progress,
     )
     lake.name_latest(report.facts["plan_id"])
-    return report
+    return replace(report, notes=(*before, *report.notes))
+
+
+def threshold(
+    config: Config,
+    day: str | None = None,
+    *,
+    pairs: Path | None = None,
+    keep_labelled: bool = False,
+    show: Show | None = None,
+    progress: Progress = silent,
+) -> StageReport:
+    """Calibrate thresholds on a file of pairs or on the history; in force from `day` on.
+
+    Args:
+        config: The settings.
+        day: Last day read; None: the last one with requests.
+        pairs: The file; None: the history.
+        keep_labelled: Leave tenants alone whose threshold is from such a file.
+        show: Given the texts of the nearest wrong hits.
+        progress: Told how many texts are encoded.
+
+    Raises:
+        InputDataError: The lake has no requests and no day is given, or there are no pairs to read.
+    """
+    from warmup_lib.threshold.stage import run
+
+    keys = open_keys(config)
+    lake = open_lake(config)
+    days = [day] if day is not None else lake.days("requests")
+    if not days:
+        raise InputDataError(f"no requests in {config.lake}: name the day from which on it counts")
+    return run(
+        lake,
+        days[-1],
+        config,
+        keys,
+        pairs=pairs,
+        keep_labelled=keep_labelled,
+        show=show,
+        progress=progress,
+    )
 
 
 def plan_named(config: Config, name: str) -> str:
@@ -217,6 +268,30 @@ def verify(
 ) -> StageReport:
     """Prove residency and, where later traffic is given, measure the hit ratio on it."""
     from warmup_lib.verify.stage import run
+
+    return asyncio.run(
+        run(
+            open_lake(config),
+            plan_id,
+            config,
+            open_keys(config),
+            day=day,
+            requests=requests,
+            progress=progress,
+        )
+    )
+
+
+def explain(
+    config: Config,
+    plan_id: str,
+    *,
+    day: str | None = None,
+    requests: Path | None = None,
+    progress: Progress = silent,
+) -> StageReport:
+    """Give each miss of later traffic its cause; see `verify`, which has to be run on it before."""
+    from warmup_lib.explain.stage import run
 
     return asyncio.run(
         run(

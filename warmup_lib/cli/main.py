@@ -15,9 +15,11 @@ COMMANDS = {
     "init": "init",
     "stack": "stack",
     "ingest": "work",
+    "threshold": "threshold",
     "plan": "work",
     "apply": "work",
     "verify": "work",
+    "explain": "explain",
     "backtest": "backtest",
     "doctor": "doctor",
     "sql": "sql",
@@ -75,4 +77,5 @@ def main() -> None:
       warmup plan --day 2026-03-16                 choose what to warm
       warmup apply --plan latest                   warm it
       warmup verify --plan latest --day 2026-03-17 prove it, and measure the hit ratio
+      warmup explain --plan latest --day 2026-03-17 tell why requests missed
     """

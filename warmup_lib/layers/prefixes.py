@@ -31,6 +31,9 @@ from warmup_lib.targets.base import Target
 from warmup_lib.targets.chat import PROBE_TEXT, Chat, Head, RequestRefused, own
 from warmup_lib.targets.together import together
 
+BEYOND = "beyond the host's KV budget"
+"""Why a head is skipped that the host has no room for, with the blocks it needs after it."""
+
 
 class Prefixes(Layer):
     """One entry a tenant, model, adapter and head. The host evicts by its own policy."""
@@ -88,7 +91,7 @@ class Prefixes(Layer):
             Outcome(
                 ident,
                 "skipped",
-                error=f"beyond the host's KV budget: needs {needs} blocks, {fitted.left} left",
+                error=f"{BEYOND}: needs {needs} blocks, {fitted.left} left",
             )
             for ident, needs in fitted.beyond.items()
         ]

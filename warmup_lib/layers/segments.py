@@ -32,6 +32,9 @@ from warmup_lib.targets.used import keep_most_used
 TIER = "L2"
 DIGEST = "source_digest"
 
+BEYOND = "more segments than this Redis keeps"
+"""Why a segment is skipped, with the bound after it."""
+
 _LEDGER = f"{SEGMENTS}.uses"
 _AT_ONCE = 65_536
 """Vectors read at once: 0.1 GB at 512 dimensions."""
@@ -108,7 +111,7 @@ async def arrange(items: Sequence[PlanItem], store: RedisStore, context: Context
     kept, beyond = ranked[:bound], ranked[bound:]
     uses = {context.places.segment(i.tenant, i.key_digest): i.heat_micro for i in kept}
     await keep_most_used(store, context.keys.ledger(_LEDGER), uses, bound)
-    reason = f"more segments than this Redis keeps ({bound})"
+    reason = f"{BEYOND} ({bound})"
     return Arranged(kept, [Outcome(item.item_id, "skipped", error=reason) for item in beyond])
 
 

@@ -58,8 +58,8 @@ class Coverage:
     ) -> None:
         self._layer = layer
         self._config = context.config
+        self._context = context
         self._vectors = vectors
-        self._threshold = context.config.encoder.threshold
         encoder = context.vectors.encoder
         self._dimension = context.vectors.dimension if encoder else 0
         self.demand = _demand_of(rows, encoder, self._dimension)
@@ -99,7 +99,7 @@ class Coverage:
                 return True
             return heapq.heappushpop(best, gain) < gain
 
-        for members in self._groups.values():
+        for (tenant, _, _), members in self._groups.items():
             rows = [self._rows[member] for member in members]
             greedy(
                 Group(
@@ -110,7 +110,7 @@ class Coverage:
                     ),
                     family=np.arange(len(rows), dtype=np.int64),
                 ),
-                self._threshold,
+                self._context.threshold(tenant),
                 accept,
             )
         # Groups share nothing, so the largest gains of all of them are the best of the whole.
@@ -132,7 +132,8 @@ class Coverage:
             digests = [self._rows[member]["text_digest"] for member in members]
             matrix = self._matrix([*digests, *[e.text_digest or "" for e in part]], known)
             warm = np.arange(len(members), len(matrix), dtype=np.int64)
-            found.append((members, served_by(matrix, warm, self._threshold)[: len(members)]))
+            served = served_by(matrix, warm, self._context.threshold(place[0]))
+            found.append((members, served[: len(members)]))
         return found
 
     def _by_place(self) -> dict[Place, list[int]]:

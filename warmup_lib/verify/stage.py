@@ -53,12 +53,13 @@ async def run(
     from warmup_lib.targets.open import close_all, open_targets
 
     items = read_items(lake, plan_id)
+    last_day = plan_day(lake, plan_id)
     window = open_window(lake, plan_id, config, keys, day, requests)
     targets = open_targets(config)
     try:
         context = open_context(lake, plan_id, config, keys, items, targets)
         layers = tuple(LAYERS.values())
-        subject = Subject(lake, items, plan_day(lake, plan_id), layers, targets, context)
+        subject = Subject(lake, items, last_day, layers, targets, context)
         return await verify(subject, window, open_encode(config, context.vectors.encoder), progress)
     finally:
         await close_all(targets)

@@ -39,7 +39,7 @@ class Window:
     @property
     def bypassed(self) -> int:
         """Requests that went round the caches."""
-        return self.around.num_rows
+        return int(self.around.num_rows)
 
     @property
     def bypass_share(self) -> float:

@@ -1,0 +1,172 @@
+"""Stage `explain`: gives each miss of a window one cause, with what shows it and what to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from warmup_lib.apply.opened import open_context, read_items
+from warmup_lib.config import Config
+from warmup_lib.errors import InputDataError, TargetUnavailable
+from warmup_lib.explain import rows
+from warmup_lib.explain.leftout import LeftOut
+from warmup_lib.explain.miss import Miss
+from warmup_lib.explain.misses import Passed, Replayed, collect, gateways, silent_requests
+from warmup_lib.explain.settle import Settler, passed
+from warmup_lib.explain.standing import Live, ask, stand
+from warmup_lib.keys import Keys
+from warmup_lib.lake import Lake
+from warmup_lib.layers.base import Context, PlanItem
+from warmup_lib.places import EMBEDDINGS, RESPONSES, Places
+from warmup_lib.plan.current import standing as standing_items
+from warmup_lib.stage import Progress, StageReport, silent
+from warmup_lib.targets.base import Target
+from warmup_lib.verify.window import Window, open_window, plan_day, slices
+
+_AT_ONCE = 32_768
+
+_LOOKED_UP = (EMBEDDINGS, RESPONSES)
+"""The layers that a gateway asks for every request; one that goes round the caches missed them."""
+
+
+async def run(
+    lake: Lake,
+    plan_id: str,
+    config: Config,
+    keys: Keys,
+    *,
+    day: str | None = None,
+    requests: Path | None = None,
+    progress: Progress = silent,
+) -> StageReport:
+    """Explain the misses of a window; replaces its partition of `causes`.
+
+    Where a gateway wrote what it saw (`cache_evidence`), a miss is what happened then. Elsewhere it
+    is what the replay of `verify` found, which has to be run on the same window before.
+
+    Args:
+        lake: The lake.
+        plan_id: The plan.
+        config: The settings.
+        keys: The key builder.
+        day: The traffic as a day of the lake.
+        requests: The traffic as a log file, which is not stored.
+        progress: Told how far it is.
+
+    Raises:
+        InputDataError: There is no such plan, day or usable request, or the window was not
+            replayed though some of its requests carry no evidence.
+        ConfigError: A target has no address.
+    """
+    from warmup_lib.targets.open import close_all, open_targets
+
+    read_items(lake, plan_id)
+    window = open_window(lake, plan_id, config, keys, day, requests)
+    if window is None:
+        raise InputDataError("explain needs traffic: give a day or a requests file")
+    last = plan_day(lake, plan_id)
+    items = PlanItem.rows(standing_items(lake, plan_id, last, renewed=True))
+    targets = open_targets(config)
+    try:
+        context = open_context(lake, plan_id, config, keys, items, targets)
+        return await explain(lake, window, items, context, targets, progress)
+    finally:
+        await close_all(targets)
+
+
+async def explain(
+    lake: Lake,
+    window: Window,
+    items: Sequence[PlanItem],
+    context: Context,
+    targets: Sequence[Target],
+    progress: Progress = silent,
+) -> StageReport:
+    """Explain a window on opened targets; see `run`."""
+    begun = time.perf_counter()
+    live, down = await _live(lake, targets, context.plan_id)
+    kinds = {target.name: target.kind for target in targets}
+    standing = stand(lake, context.plan_id, items, live, kinds, datetime.now(UTC))
+    replayed = Replayed(lake, context.plan_id, window.name)
+    sources = gateways(window.rows)
+    if not replayed.there and (unseen := silent_requests(window.rows, sources)):
+        raise InputDataError(
+            f"{unseen:,} requests of {window.name} carry no evidence of their gateway and were not "
+            f"replayed: `warmup verify` plan {context.plan_id} on them first"
+        )
+    places = Places(context.keys, context.vectors.encoder, context.adapters)
+    settler = Settler(standing, places, LeftOut(lake, context.plan_id))
+    layers = [name for name in _LOOKED_UP if any(i.layer == name for i in items)]
+    parts = [rows.as_table(_around(window, layers))]
+    for piece in slices(window.rows, _AT_ONCE):
+        found = list(collect(piece, replayed, sources, standing.holding))
+        parts.append(rows.as_table(_settled(found, settler, places, layers)))
+        progress("explain", min(len(parts) * _AT_ONCE, window.rows.num_rows), window.rows.num_rows)
+    table = pa.concat_tables(parts)
+    partition = {"plan_id": context.plan_id, "window": window.name}
+    lake.replace("causes", partition, table)
+    facts = {
+        "plan_id": context.plan_id,
+        "window": window.name,
+        "requests": window.rows.num_rows + window.bypassed,
+        **rows.facts(table),
+    }
+    facts["remedies"] = rows.remedies(facts["causes"])
+    facts["unavailable"] = [{"target": t, "reason": r} for t, r in sorted(down.items())]
+    return StageReport(
+        stage="explain",
+        rows_in=window.rows.num_rows + window.bypassed,
+        rows_out=table.num_rows,
+        seconds=time.perf_counter() - begun,
+        notes=_notes(facts),
+        facts=facts,
+    )
+
+
+async def _live(
+    lake: Lake, targets: Sequence[Target], plan_id: str
+) -> tuple[dict[str, Live], dict[str, str]]:
+    live: dict[str, Live] = {}
+    down: dict[str, str] = {}
+    for target in targets:
+        try:
+            live |= await ask([target], lake, plan_id)
+        except TargetUnavailable as error:
+            down[error.target] = error.reason
+    return live, down
+
+
+def _around(window: Window, layers: Sequence[str]) -> list[rows.Row]:
+    return [
+        row
+        for asked, verdict in rows.bypassed(window.around)
+        for row in rows.not_looked(asked, verdict, layers)
+    ]
+
+
+def _settled(
+    found: Sequence[Miss | Passed], settler: Settler, places: Places, layers: Sequence[str]
+) -> list[rows.Row]:
+    misses = [one for one in found if isinstance(one, Miss)]
+    verdicts = settler.settle(misses)
+    made = [rows.missed(m, v, places) for m, v in zip(misses, verdicts, strict=True)]
+    for one in found:
+        if isinstance(one, Passed):
+            made += rows.not_looked(one.asked, passed(one), layers)
+    return made
+
+
+def _notes(facts: dict[str, Any]) -> tuple[str, ...]:
+    notes = [
+        f"target '{one['target']}' did not answer, so that what it lost is told by receipts and "
+        f"earlier looks alone: {one['reason']}"
+        for one in facts["unavailable"]
+    ]
+    if not facts["misses"]:
+        notes.append(f"no request of {facts['window']} missed: there is nothing to explain")
+    return tuple(notes)
