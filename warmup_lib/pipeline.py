@@ -8,9 +8,11 @@ importing this module is cheap.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
 
 if TYPE_CHECKING:
+    from warmup_lib.observe.figures import Figure
     from warmup_lib.threshold.stage import Show
 
 _INGEST_WAIT_S = 3600.0
@@ -244,18 +247,19 @@ def apply(
     """Warm a plan's items on the configured targets."""
     from warmup_lib.apply.stage import run
 
-    return asyncio.run(
-        run(
-            open_lake(config),
-            plan_id,
-            config,
-            open_keys(config),
-            layers=layers,
-            targets=targets,
-            resume=resume,
-            progress=progress,
+    with _observed(config, "apply", plan_id):
+        return asyncio.run(
+            run(
+                open_lake(config),
+                plan_id,
+                config,
+                open_keys(config),
+                layers=layers,
+                targets=targets,
+                resume=resume,
+                progress=progress,
+            )
         )
-    )
 
 
 def verify(
@@ -269,17 +273,45 @@ def verify(
     """Prove residency and, where later traffic is given, measure the hit ratio on it."""
     from warmup_lib.verify.stage import run
 
-    return asyncio.run(
-        run(
-            open_lake(config),
-            plan_id,
-            config,
-            open_keys(config),
-            day=day,
-            requests=requests,
-            progress=progress,
+    with _observed(config, "verify", plan_id):
+        return asyncio.run(
+            run(
+                open_lake(config),
+                plan_id,
+                config,
+                open_keys(config),
+                day=day,
+                requests=requests,
+                progress=progress,
+            )
         )
-    )
+
+
+def figures(config: Config, plan_id: str | None = None) -> list[Figure]:
+    """Return a plan's figures as metrics; by default of the plan that was looked at last.
+
+    Raises:
+        InputDataError: There is no such plan, or none yet.
+    """
+    from warmup_lib.observe.figures import figures, newest_plan
+
+    lake = open_lake(config)
+    named = newest_plan(lake) if plan_id is None else plan_named(config, plan_id)
+    if named is None or lake.manifest("plan", {"plan_id": named}) is None:
+        raise InputDataError(f"no such plan in {config.lake}: `warmup plan --day DAY` makes one")
+    return figures(lake, config, open_keys(config), named)
+
+
+@contextmanager
+def _observed(config: Config, stage: str, plan_id: str) -> Iterator[None]:
+    """Push what a stage does, and the plan's figures after it, where the settings say whereto."""
+    if not config.observe.otlp:
+        yield
+        return
+    from warmup_lib.observe.publish import observed
+
+    with observed(config.observe, stage, partial(figures, config, plan_id)):
+        yield
 
 
 def explain(

@@ -107,6 +107,10 @@ class Places:
         """Return the name of the search index of a tenant's answers."""
         return self._index(RESPONSES, tenant)
 
+    def flight(self, of: Asking, response_digest: str) -> str:
+        """Return the key of the lock of whoever computes an answer now."""
+        return self._key("flight", of.tenant, response_digest, of)
+
     def shared(self, context_digest: str, adapter: str | None) -> str:
         """Return what an answer and a similar question must share.
 

@@ -85,13 +85,15 @@ def open_context(
         InputDataError: The items were planned under more than one encoder.
     """
     from warmup_lib.embed.vectors import LakeVectors
+    from warmup_lib.threshold.force import in_force
 
     encoders = sorted({item.encoder for item in items if item.encoder})
     if len(encoders) > 1:
         raise InputDataError(f"plan {plan_id} mixes encoders: {', '.join(encoders)}")
     hosts = tuple(t for t in targets if isinstance(t, ModelHost))
     texts = {item.text_digest for item in items if item.encoder and item.text_digest}
-    vectors = PlanVectors(LakeVectors(lake, encoders[0] if encoders else ""), sorted(texts))
+    encoder = encoders[0] if encoders else ""
+    vectors = PlanVectors(LakeVectors(lake, encoder), sorted(texts))
     return Context(
         plan_id,
         config,
@@ -99,6 +101,7 @@ def open_context(
         vectors,
         hosts,
         adapters=_adapters(lake, plan_id),
+        thresholds=in_force(lake, config, encoder),
         complete=_complete(lake, plan_id),
     )
 

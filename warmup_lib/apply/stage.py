@@ -15,6 +15,7 @@ from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.apply.readiness import Readiness
 from warmup_lib.apply.receipts import Journal
 from warmup_lib.apply.room import check_room
+from warmup_lib.apply.thresholds import publish
 from warmup_lib.apply.worker import Done, Run, Share, Worker
 from warmup_lib.config import Config
 from warmup_lib.errors import ConfigError
@@ -132,6 +133,7 @@ async def warm(
     down = {d.target for d in done if d.unavailable}
     all_costs = [cost for d in done for cost in d.costs.values()]
     files = await index_files(lake, items, targets, context)
+    thresholds = await publish(items, targets, context)
     facts = {
         "plan_id": context.plan_id,
         "completion": report.completion(shares, journal.read(), since, down),
@@ -149,6 +151,7 @@ async def warm(
         "window_over": [d.target for d in done if d.window_over],
         "skipped_layers": homeless,
         "index_files": files,
+        "thresholds": thresholds,
     }
     return StageReport(
         stage="apply",

@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "explain",
     "backtest": "backtest",
     "doctor": "doctor",
+    "metrics": "metrics",
     "sql": "sql",
     "demo": "demo",
 }

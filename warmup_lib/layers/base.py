@@ -14,6 +14,7 @@ import numpy as np
 from warmup_lib.config import Config
 from warmup_lib.keys import Keys
 from warmup_lib.places import Places
+from warmup_lib.threshold.force import Thresholds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -189,6 +190,7 @@ class Context:
         planned: Item ids whose entries `find` prefers where several would serve; empty: none.
         adapters: Adapter in the log -> the name under which hosts serve its present weights, which
             ends with their content hash. Salts and keys hold that name too.
+        thresholds: From which similarity on answers serve other questions; None: as configured.
         complete: The plan was made for all tenants, models and days, and builds on no other one:
             what it lacks is wanted no more.
     """
@@ -201,6 +203,7 @@ class Context:
     control: str | None = None
     planned: frozenset[str] = frozenset()
     adapters: Mapping[str, str] = field(default_factory=dict)
+    thresholds: Thresholds | None = None
     complete: bool = False
 
     @cached_property
@@ -215,6 +218,11 @@ class Context:
     def namespace(self, tenant: str) -> str:
         """Return the tenant whose keys and salt are used: a fresh one in a control run."""
         return self.places.namespace(tenant)
+
+    def threshold(self, tenant: str) -> float:
+        """Return the cosine from which a tenant's answers serve other questions."""
+        known = self.thresholds
+        return self.config.encoder.threshold if known is None else known.at(tenant)
 
 
 class Layer(Protocol):

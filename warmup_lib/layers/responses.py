@@ -165,9 +165,9 @@ async def _similar(
             asks.append(Point(context.places.answers(one.tenant), raw(vector), tags))
             asked.append(n)
     found = await nearest(store, asks, NEIGHBOURS, ("response", "metadata"))
-    threshold = context.config.encoder.threshold - ROUNDING
     chosen: list[Near | None] = [None] * len(lookups)
     for n, near in zip(asked, found, strict=True):
+        threshold = context.threshold(lookups[n].tenant) - ROUNDING
         fitting = [entry for entry in near if entry.similarity >= threshold]
         ours = [entry for entry in fitting if _preferred(entry.fields, context)]
         chosen[n] = next(iter(ours or fitting), None)

@@ -32,6 +32,7 @@ from warmup_lib.plan.sources.united import (
 )
 from warmup_lib.stage import Progress
 from warmup_lib.tables import MICRO
+from warmup_lib.threshold.force import Thresholds
 
 _BYTES_PER_TOKEN = 4
 _POOL = 4
@@ -102,6 +103,7 @@ def open_offers(
     config: Config,
     vectors: Matrix,
     known: pa.Table,
+    thresholds: Thresholds,
     progress: Progress,
 ) -> dict[str | None, Offer]:
     """Return a layer's offers, one a tier, each under its own limit; the main one is None.
@@ -113,10 +115,10 @@ def open_offers(
         config: The settings.
         vectors: Vectors under the demand's encoder.
         known: The items of an older plan that `caught` and `beyond` will ask about.
+        thresholds: From which similarity on each tenant's prompts serve each other.
         progress: Told how far the coverage is.
     """
     candidates = layer.candidates(demand, config)
-    threshold = config.encoder.threshold
     offers: dict[str | None, Offer] = {}
     for tier, limit in layer.limits(config).items():
         ours, proposed = proposals.of(layer.name, tier, of_tier(candidates, tier))
@@ -125,7 +127,7 @@ def open_offers(
             ByHeat(ours, limit, proposed)
             if layer.match == "exact" or tier is not None
             else ByCoverage(
-                demand.prompts, ours, held, vectors, threshold, limit, progress, proposed
+                demand.prompts, ours, held, vectors, thresholds, limit, progress, proposed
             )
         )
     return offers
@@ -224,7 +226,7 @@ class ByCoverage:
         candidates: pa.Table,
         known: pa.Table,
         vectors: Matrix,
-        threshold: float,
+        thresholds: Thresholds,
         limit: int,
         progress: Progress,
         proposed: Proposed | None = None,
@@ -233,7 +235,7 @@ class ByCoverage:
         self.proposed = proposed or Proposed.by_demand(candidates.num_rows)
         self._points = lay_out(prompts, candidates, known)
         self._vectors = vectors
-        self._threshold = threshold
+        self._threshold = self._points.by_tenant(thresholds.at)
         self.limit = limit
         self._progress = progress
 

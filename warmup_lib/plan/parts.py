@@ -19,6 +19,7 @@ from warmup_lib.plan.sources.proposed import Proposals
 from warmup_lib.plan.value import Value
 from warmup_lib.stage import Progress
 from warmup_lib.tables import PLAN
+from warmup_lib.threshold.force import Thresholds
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ def open_parts(
     config: Config,
     vectors: Matrix,
     known: pa.Table,
+    thresholds: Thresholds,
     progress: Progress,
 ) -> list[Part]:
     """Return the parts of a plan.
@@ -88,13 +90,14 @@ def open_parts(
         config: The settings.
         vectors: Vectors under the demand's encoder.
         known: The items of the current plan.
+        thresholds: From which similarity on each tenant's prompts serve each other.
         progress: Told how far the coverage is.
     """
     parts = []
     for layer in layers:
         held = known.filter(pc.equal(known["layer"], layer.name))
         refused = layer.refused(demand, config)
-        offers = open_offers(layer, demand, proposals, config, vectors, held, progress)
+        offers = open_offers(layer, demand, proposals, config, vectors, held, thresholds, progress)
         for tier, offer in offers.items():
             parts.append(Part(layer, tier, offer, offer.caught(of_tier(held, tier)), refused))
             refused = refused.slice(0, 0)

@@ -7,7 +7,7 @@ allow, or of one group that is larger.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +18,8 @@ import pyarrow.compute as pc
 from warmup_lib.guard import signature
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Floats, Ints
+
+Reals = np.ndarray[Any, np.dtype[np.float64]]
 
 HELD = 262_144
 """Texts whose vectors are held at once: 0.5 GB at 512 dimensions."""
@@ -55,6 +57,13 @@ class Points:
     def holding(self, items: pa.Table) -> Mask:
         """Return which rows are those of some items, rows of the `plan` table."""
         return place_of(self.key, joined(items["tenant"], items["key_digest"])) >= 0
+
+    def by_tenant(self, value: Callable[[str], float]) -> Reals:
+        """Return a value of each row's tenant, (n,)."""
+        tenants = pc.list_element(pc.split_pattern(self.key, "\0", max_splits=1), 0)
+        encoded = tenants.combine_chunks().dictionary_encode()
+        each = np.array([value(tenant) for tenant in encoded.dictionary.to_pylist()], np.float64)
+        return each[ints(encoded.indices)]
 
     def totals(self, heat: Ints) -> Ints:
         """Return the sum over each group of one value a row."""

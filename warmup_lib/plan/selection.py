@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from warmup_lib.plan.coverage import Group, Mask, Picks, for_cost, greedy, serve
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, Points
 from warmup_lib.stage import Progress
+
+Least = float | np.ndarray[Any, np.dtype[np.float64]]
+"""Cosine from which one prompt serves another: one for all, or (n,) one a row, equal in a group."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ def most_asked(heat: Ints, rank: Ints, held: Mask, limit: int, enough: int | Non
 def most_covering(
     points: Points,
     vectors: Matrix,
-    threshold: float,
+    threshold: Least,
     limit: int,
     progress: Progress,
     *,
@@ -96,12 +100,14 @@ def most_covering(
             continue
         of_rows = None if cost is None else cost[rows]
         group = Group(matrix, heat[rows], free[rows], points.family[rows], of_rows)
-        picks = greedy(group, threshold, best.among(points.rank[rows]), served[rows])
+        picks = greedy(
+            group, least_of(threshold, rows), best.among(points.rank[rows]), served[rows]
+        )
         found.append(_Found(rows.start, picks))
     return _merged(points, found, served, limit, enough, cost)
 
 
-def served_points(points: Points, vectors: Matrix, threshold: float, held: Mask) -> Mask:
+def served_points(points: Points, vectors: Matrix, threshold: Least, held: Mask) -> Mask:
     """Return which rows the held rows serve, themselves included.
 
     Args:
@@ -113,8 +119,13 @@ def served_points(points: Points, vectors: Matrix, threshold: float, held: Mask)
     served = held.copy()
     with_held = points.shared(points.totals(held.astype(np.int64)))
     for rows, matrix in points.groups(with_held, vectors):
-        served[rows] = served_by(matrix, np.flatnonzero(held[rows]), threshold)
+        served[rows] = served_by(matrix, np.flatnonzero(held[rows]), least_of(threshold, rows))
     return served
+
+
+def least_of(threshold: Least, rows: slice) -> float:
+    """Return the cosine from which the rows of one group serve each other."""
+    return threshold if isinstance(threshold, float) else float(threshold[rows.start])
 
 
 class _Best:

@@ -34,6 +34,7 @@ from warmup_lib.plan.sources.proposing import propose
 from warmup_lib.plan.value import Value
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import LEFT_OUT, MICRO, PLAN, reason_word
+from warmup_lib.threshold.force import in_force
 
 STRATEGIES = ("full", "incremental")
 
@@ -89,6 +90,8 @@ def run(
     inputs = input_digests(lake, days, day, encoder, clustered=config.plan.cluster_cap < 1)
     for layer in ask.layers:
         inputs |= layer.inputs(config)
+    thresholds = in_force(lake, config, encoder, day)
+    inputs |= thresholds.digest()
     measured = measure(lake, days[0], day)
     if sharing(config):
         inputs["measured"] = measured.digest()
@@ -102,7 +105,9 @@ def run(
     with threadpool_limits(1, user_api="blas"):
         known = _standing(lake, base, day, encoder, renewed=True)
         vectors = LakeVectors(lake, demand.encoder)
-        parts = open_parts(ask.layers, demand, proposals, config, vectors, known, progress)
+        parts = open_parts(
+            ask.layers, demand, proposals, config, vectors, known, thresholds, progress
+        )
         chooser = Chooser(config, Value(config, measured), _clusters(lake, config, day))
         best = chooser.best(parts)
         facts = _drift_facts(config, base, parts, best)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,6 +43,13 @@ class Thresholds:
         """Return a tenant's threshold, with what is known of it."""
         own = self.calibrated.get(tenant) or self.calibrated.get(EVERYONE)
         return own or Threshold(self.configured)
+
+    def digest(self) -> dict[str, str]:
+        """Return a digest of what was calibrated, under its name; none where nothing was."""
+        if not self.calibrated:
+            return {}
+        said = repr([(tenant, one.threshold) for tenant, one in sorted(self.calibrated.items())])
+        return {"thresholds": hashlib.sha256(said.encode()).hexdigest()[:16]}
 
     def at(self, tenant: str) -> float:
         """Return the cosine from which a tenant's answers serve other questions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,11 @@ from warmup_lib.threshold.labelled import read_pairs
 from warmup_lib.threshold.logged import logged_pairs
 from warmup_lib.threshold.pairs import EVERYONE, Found, Pair
 
+Show = Callable[[Pair, str, str], None]
+"""Shows a pair and its two texts to the user alone."""
+
+_SHOWN = 20
+
 
 def run(
     lake: Lake,
@@ -38,6 +43,7 @@ def run(
     *,
     pairs: Path | None = None,
     keep_labelled: bool = False,
+    show: Show | None = None,
     progress: Progress = silent,
 ) -> StageReport:
     """Calibrate the threshold of each tenant; replaces its rows of `day`.
@@ -52,6 +58,7 @@ def run(
         keys: The key builder.
         pairs: A user's file of labelled pairs; None: the lake's history.
         keep_labelled: Leave tenants alone whose threshold in force is from such a file.
+        show: Given the texts of the nearest wrong hits, which are in no report.
         progress: Told how many texts are encoded.
 
     Raises:
@@ -76,12 +83,17 @@ def run(
     used = [pair for ours in by_tenant.values() for pair in ours]
     if rows:
         _store(lake, day, encoder.fingerprint, rows, used)
+    wrong = _nearest_wrong(rows, used)
+    if show is not None:
+        for pair in wrong:
+            show(pair, found.texts[pair.a_digest], found.texts[pair.b_digest])
     facts = {
         "day": day,
         "source": source,
         "encoder": encoder.fingerprint,
         "configured": config.encoder.threshold,
         "tenants": {row["tenant"]: _facts(row) for row in rows},
+        "wrong_hits": [vars(pair) for pair in wrong],
         "refused_by_guard": {"pairs": found.refused, "wrong": found.refused_wrong},
         "unusable": dict(found.unusable),
         "kept_labelled": sorted(kept & {pair.tenant for pair in found.pairs}),
@@ -96,24 +108,12 @@ def run(
     )
 
 
-def wrong_hits(lake: Lake, day: str, encoder: str) -> list[dict[str, Any]]:
-    """Return the pairs of a day that a threshold of that day lets through wrongly, nearest first.
-
-    Args:
-        lake: The lake.
-        day: Day of the calibration, ISO date.
-        encoder: The encoder's fingerprint.
-    """
-    held = {r["tenant"]: r["threshold"] for r in rows_in_force(lake, encoder, day).values()}
-    rows = lake.read("threshold_pairs", {"day": day}).to_pylist()
-    found = [
-        row
-        for row in rows
-        if row["encoder"] == encoder
-        and row["wrong"]
-        and row["similarity"] >= (held.get(row["tenant"]) or LEAST)
-    ]
-    return sorted(found, key=lambda row: (-row["similarity"], row["a_digest"], row["b_digest"]))
+def _nearest_wrong(rows: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the nearest wrong hits, or where no threshold keeps the bound, wrong pairs."""
+    held = {row["tenant"]: row["threshold"] if row["verdict"] == "kept" else LEAST for row in rows}
+    wrong = [p for p in pairs if p.wrong and p.similarity >= held[p.tenant]]
+    order = sorted(wrong, key=lambda p: (-p.similarity, p.tenant, p.a_digest, p.b_digest))
+    return order[:_SHOWN]
 
 
 def _of_log(lake: Lake, day: str, config: Config, encoder: Encoder) -> Found:

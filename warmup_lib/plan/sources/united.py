@@ -13,7 +13,7 @@ import numpy as np
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints, Neighbours
 from warmup_lib.plan.points import Matrix, Points
-from warmup_lib.plan.selection import Choice
+from warmup_lib.plan.selection import Choice, Least, least_of
 from warmup_lib.plan.sources.proposed import Proposed
 
 
@@ -85,7 +85,7 @@ def all_of(heat: Ints, rank: Ints, rows: Mask) -> Choice:
 
 
 def all_covering(
-    points: Points, vectors: Matrix, threshold: float, rows: Mask, served: Mask
+    points: Points, vectors: Matrix, threshold: Least, rows: Mask, served: Mask
 ) -> tuple[Choice, Mask]:
     """Return prompts whose answers serve similar ones as a choice, and what is served with them.
 
@@ -105,7 +105,7 @@ def all_covering(
     texts: list[int] = []
     groups = np.flatnonzero(points.totals(rows.astype(np.int64)))
     for group, matrix in points.groups(groups.tolist(), vectors):
-        near = Neighbours(matrix, threshold)
+        near = Neighbours(matrix, least_of(threshold, group))
         inside = np.flatnonzero(rows[group])
         for row in inside[np.lexsort((points.rank[group][inside], -points.heat[group][inside]))]:
             found = np.concatenate([[row], *(n for _, n in near.of(np.array([row])))])
