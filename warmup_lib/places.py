@@ -111,6 +111,10 @@ class Places:
         """Return the key of the lock of whoever computes an answer now."""
         return self._key("flight", of.tenant, response_digest, of)
 
+    def threshold(self, tenant: str) -> str:
+        """Return the key of the similarity from which a tenant's answers serve other questions."""
+        return self._index("threshold", tenant)
+
     def shared(self, context_digest: str, adapter: str | None) -> str:
         """Return what an answer and a similar question must share.
 
