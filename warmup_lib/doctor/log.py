@@ -58,6 +58,7 @@ class Key:
         text: The key.
         environment: What may rightly give one request another key: secret, encoder, chat template,
             adapter as served.
+        scope: The tenant in a key of our own form; None: it has another.
         characters: Length of the text it was made of; None: not noted.
         fields: Names of further fields that it was noted to hold.
     """
@@ -65,6 +66,7 @@ class Key:
     layer: str
     text: str
     environment: tuple[str | None, ...]
+    scope: str | None = None
     characters: int | None = None
     fields: tuple[str, ...] = ()
 
@@ -104,12 +106,13 @@ class Row:
             for look in seen.looked:
                 own = own_key(look.key)
                 if look.similarity is None and (own is None or own.digest):
-                    parts = (own.scope, own.encoder) if own else ()
+                    scope = own.scope if own else None
                     found.append(
                         Key(
                             look.layer,
                             look.key,
-                            (*environment, *parts),
+                            environment,
+                            scope,
                             look.characters,
                             look.fields,
                         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -66,13 +66,23 @@ def find_splits(log: Log) -> Splits:
 def _groups(rows: Iterable[Row]) -> Mapping[object, list[Keyed]]:
     """Return the looks of each prompt: what ought to have one key."""
     groups: dict[object, list[Keyed]] = defaultdict(list)
+    rows = list(rows)
+    usual = _usual_scopes(rows)
     for row in rows:
         identity = {"responses": row.response_digest, "embeddings": row.text_digest}
         for key in row.keys:
-            if key.layer in identity:
+            if key.layer in identity and key.scope in (None, usual.get(row.tenant)):
                 same = (key.layer, row.tenant, identity[key.layer], key.environment)
                 groups[same].append((row, key))
     return groups
+
+
+def _usual_scopes(rows: Iterable[Row]) -> dict[str, str]:
+    """Return each tenant's own scope; looks under another's are no matter of one key or several."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counts[row.tenant].update(key.scope for key in row.keys if key.scope)
+    return {tenant: scopes.most_common(1)[0][0] for tenant, scopes in counts.items() if scopes}
 
 
 def _by_key(group: Sequence[Keyed]) -> dict[str, list[Row]]:
@@ -86,8 +96,10 @@ def _in_keys(several: Sequence[Sequence[Keyed]]) -> dict[str, bool]:
     """Return the fields that the keys may hold, and whether each is an id.
 
     A field is in the key where no two requests with one key differ in it, and where it differs
-    between the keys of one prompt.
+    between the keys of one prompt. Where no key comes again, nothing can be said.
     """
+    if all(len(_by_key(group)) == len(group) for group in several):
+        return {}
     differs: set[str] = set()
     contradicted: set[str] = set()
     values: dict[str, set[str]] = defaultdict(set)
@@ -117,13 +129,14 @@ def _split(group: Sequence[Keyed], candidates: Mapping[str, bool]) -> Split:
         return Split("text", *size)
     if _explains([row.prompt for row, _ in group], [key.text for _, key in group]):
         return Split("text", *size)
-    dimensions = [name for name in sorted(candidates) if _varies(group, name)]
-    stable = [name for name in dimensions if not candidates[name]]
+    varying = [name for name in sorted(candidates) if _varies(group, name)]
+    stable = [name for name in varying if not candidates[name]]
     if stable and _determine(by_key, stable):
         return Split("fields", *size, tuple(stable))
+    ids = [name for name in varying if candidates[name]]
     each_its_own = all(len(rows) == 1 for rows in by_key.values())
-    if dimensions or (each_its_own and len(by_key) >= FEW):
-        return Split("volatile", *size, tuple(n for n in dimensions if candidates[n]))
+    if (ids and _determine(by_key, ids)) or (each_its_own and len(by_key) >= FEW):
+        return Split("volatile", *size, tuple(ids))
     return Split("unexplained", *size)
 
 
