@@ -27,6 +27,7 @@ from warmup_lib.config import ApplyConfig
 from warmup_lib.errors import Superseded, TargetUnavailable
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, Outcome, PlanItem
+from warmup_lib.observe.instruments import CACHE_BACKEND, CACHE_LAYER, WARMUP_LAYER, current
 from warmup_lib.stage import Progress
 from warmup_lib.tables import STR
 from warmup_lib.targets.base import Target
@@ -168,7 +169,8 @@ class Worker:
                     self._loaded()
                 async with measured(self._target) as self._cost:
                     self._done.costs[layer.name] = self._cost
-                    mine = await self._layer(layer, items, receipts)
+                    with current().work("warmup.apply", self._context.plan_id, self._about(layer)):
+                        mine = await self._layer(layer, items, receipts)
                 if self._order.is_needed(layer):
                     await self._prove(layer, mine)
             if isinstance(self._target, ModelHost):
@@ -180,6 +182,13 @@ class Worker:
                 self._target.name,
                 "it was restarted while it was being warmed; --resume warms what it lost",
             )
+
+    def _about(self, layer: Layer) -> dict[str, str]:
+        return {
+            WARMUP_LAYER: layer.name,
+            CACHE_LAYER: self._target.kind,
+            CACHE_BACKEND: self._target.name,
+        }
 
     async def _layer(
         self, layer: Layer, items: Sequence[PlanItem], receipts: pa.Table | None
@@ -285,7 +294,9 @@ class Worker:
             return epoch, await layer.warm(batch, self._target, self._context)
 
         try:
-            epoch, outcomes = await self._retried(warm)
+            with current().batch(layer.name, self._target.name, self._target.kind) as seen:
+                epoch, outcomes = await self._retried(warm)
+                seen.key_hashes = [one.key_hash for one in outcomes if one.key_hash]
         except TargetUnavailable as error:
             await self._failed(layer, batch, error, tries)
             return

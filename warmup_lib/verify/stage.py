@@ -14,6 +14,7 @@ from warmup_lib.apply.receipts import latest
 from warmup_lib.config import Config
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
+from warmup_lib.observe.instruments import current
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import HITS
 from warmup_lib.verify import audit, calibration, measures
@@ -60,7 +61,9 @@ async def run(
         context = open_context(lake, plan_id, config, keys, items, targets)
         layers = tuple(LAYERS.values())
         subject = Subject(lake, items, last_day, layers, targets, context)
-        return await verify(subject, window, open_encode(config, context.vectors.encoder), progress)
+        encode = open_encode(config, context.vectors.encoder)
+        with current().work("warmup.verify", plan_id, {}):
+            return await verify(subject, window, encode, progress)
     finally:
         await close_all(targets)
 
