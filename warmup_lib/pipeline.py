@@ -325,14 +325,15 @@ def explain(
     """Give each miss of later traffic its cause; see `verify`, which has to be run on it before."""
     from warmup_lib.explain.stage import run
 
-    return asyncio.run(
-        run(
-            open_lake(config),
-            plan_id,
-            config,
-            open_keys(config),
-            day=day,
-            requests=requests,
-            progress=progress,
+    with _observed(config, "explain", plan_id):
+        return asyncio.run(
+            run(
+                open_lake(config),
+                plan_id,
+                config,
+                open_keys(config),
+                day=day,
+                requests=requests,
+                progress=progress,
+            )
         )
-    )
