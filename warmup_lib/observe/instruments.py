@@ -195,16 +195,21 @@ class Instruments:
 
 
 _current: ContextVar[Instruments | None] = ContextVar("warmup_instruments", default=None)
-
-
-@lru_cache(maxsize=1)
-def _of_the_process() -> Instruments:
-    return Instruments()
+_installed: list[Instruments] = []
 
 
 def current() -> Instruments:
     """Return the instruments in force; by default those of the process's own providers."""
-    return _current.get() or _of_the_process()
+    if (using := _current.get()) is not None:
+        return using
+    if not _installed:
+        _installed.append(Instruments())
+    return _installed[0]
+
+
+def install(instruments: Instruments) -> None:
+    """Put instruments in force for the whole process, whose requests share no context."""
+    _installed[:] = [instruments]
 
 
 @contextmanager
