@@ -90,6 +90,15 @@ class Keys:
         self._dimensions = dict(dimensions or {})
         self.secret_id = hashlib.sha256(b"warmup-secret-id\0" + secret).hexdigest()[:6]
 
+    @property
+    def template(self) -> str:
+        """Hash of the chat template in use; empty: none."""
+        return self._template
+
+    def other(self, template: str, dimensions: Mapping[str, Dimension] | None = None) -> Keys:
+        """Return a builder with the same secret for another chat template or other dimensions."""
+        return Keys(self._secret, template, dimensions)
+
     def digest(self, domain: str, *parts: str) -> str:
         """Return 32 hex digits over `domain` and `parts`, each with its length before it."""
         pieces = []
