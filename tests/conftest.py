@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
+import redis
 from hypothesis import settings
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
 
 from warmup_lib import stack
 
@@ -51,6 +57,26 @@ def stack_host(stack_home: Path, stack_artifacts: Path) -> stack.StackState:
     state = stack.up(stack_home, progress=print, artifacts=stack_artifacts)
     assert state.hosts, state.skipped
     return state
+
+
+@pytest.fixture(scope="session")
+def plain_url(
+    stack_redis: stack.StackState, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """A Redis without the search module."""
+    assert stack_redis.redis is not None
+    server = psutil.Process(stack_redis.redis.pid).exe()
+    folder = tmp_path_factory.mktemp("plain")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server_settings = {"port": str(port), "bind": "127.0.0.1", "save": "", "dir": str(folder)}
+    argv = [server, *(part for k, v in server_settings.items() for part in (f"--{k}", v))]
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
+        with redis.Redis(port=port, retry=Retry(ConstantBackoff(0.05), 100)) as client:
+            client.ping()
+        yield f"redis://127.0.0.1:{port}/0"
+        process.terminate()
 
 
 @pytest.fixture(scope="session")

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-import psutil
 import pytest
-import redis
-from redis.backoff import ConstantBackoff
-from redis.retry import Retry
 
 from tests.layers.building import new_keys
 from tests.layers.pages import World
@@ -71,24 +65,6 @@ def with_host() -> Callable[..., Any]:
         return asyncio.run(inside())
 
     return run
-
-
-@pytest.fixture(scope="session")
-def plain_url(stack_redis: StackState, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Redis without the search module."""
-    assert stack_redis.redis is not None
-    server = psutil.Process(stack_redis.redis.pid).exe()
-    folder = tmp_path_factory.mktemp("plain")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    settings = {"port": str(port), "bind": "127.0.0.1", "save": "", "dir": str(folder)}
-    argv = [server, *(part for k, v in settings.items() for part in (f"--{k}", v))]
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
-        with redis.Redis(port=port, retry=Retry(ConstantBackoff(0.05), 100)) as client:
-            client.ping()
-        yield f"redis://127.0.0.1:{port}/0"
-        process.terminate()
 
 
 @pytest.fixture

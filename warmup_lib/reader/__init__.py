@@ -1,0 +1,13 @@
+"""What an application or gateway imports to find what is warm: `Reader`, and what it gives back.
+
+It stands on redis, the key contract and OpenTelemetry's API; the encoder is handed in.
+"""
+
+from __future__ import annotations
+
+from warmup_lib.reader.cache import Cache, Encode
+from warmup_lib.reader.client import Reader, SyncReader
+from warmup_lib.reader.found import Computed, Found
+from warmup_lib.reader.openai import request_of
+
+__all__ = ["Cache", "Computed", "Encode", "Found", "Reader", "SyncReader", "request_of"]
