@@ -1,6 +1,6 @@
 """Runs an apply that kills itself, as `kill -9` does, once a number of receipts is written.
 
-Arguments: settings (JSON), plan id, number of receipts.
+Arguments: settings (JSON), plan id, number of receipts; a layer and a target where it is these only.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from warmup_lib.config import Config
 
 
 def main() -> None:
-    settings, plan_id, receipts = sys.argv[1:]
+    settings, plan_id, receipts, *only = sys.argv[1:]
 
     def progress(_: str, done: int, __: int | None) -> None:
         if done >= int(receipts):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    pipeline.apply(Config.model_validate(json.loads(settings)), plan_id, progress=progress)
+    pipeline.apply(
+        Config.model_validate(json.loads(settings)),
+        plan_id,
+        layers=only[:1] or None,
+        targets=only[1:] or None,
+        progress=progress,
+    )
 
 
 if __name__ == "__main__":
