@@ -68,7 +68,10 @@ def test_a_key_of_cut_text_is_one_for_different_prompts(tmp_path: Path) -> None:
     change = with_key(lambda held: keyed(held["tenant"] + held["prompt"][:20]))
     log = log_of(tmp_path, rows(80, change))
     assert set(found(log)) == {"tokenisation"}
-    assert "2 keys stand for different prompts (80 requests)" in found(log)["tokenisation"].evidence
+    assert (
+        "standing for different prompts: 2 keys (80 requests)"
+        in found(log)["tokenisation"].evidence
+    )
 
 
 def test_a_cut_that_moves_gives_one_prompt_several_keys(tmp_path: Path) -> None:
@@ -134,7 +137,7 @@ def test_a_key_without_the_tenant_is_found(tmp_path: Path) -> None:
     )
     log = log_of(tmp_path, shared)
     assert set(found(log)) == {"tenant"}
-    assert "4 keys are shared by several tenants" in found(log)["tenant"].evidence
+    assert "shared by several tenants: 4 keys" in found(log)["tenant"].evidence
 
 
 def test_a_look_under_another_tenants_keys_is_found(tmp_path: Path) -> None:
@@ -145,7 +148,7 @@ def test_a_look_under_another_tenants_keys_is_found(tmp_path: Path) -> None:
 
     log = log_of(tmp_path, rows(80, change))
     assert set(found(log)) == {"tenant"}
-    assert "1 request were looked up" in found(log)["tenant"].evidence
+    assert "looked up under another tenant's keys: 1 request" in found(log)["tenant"].evidence
 
 
 def test_a_default_in_the_place_of_a_tenant_is_found_unless_it_is_the_only_one(
@@ -159,7 +162,7 @@ def test_a_default_in_the_place_of_a_tenant_is_found_unless_it_is_the_only_one(
 
 def test_rows_that_name_no_tenant_are_counted(tmp_path: Path) -> None:
     nameless = [{**one, "tenant": ""} if n in (3, 5) else one for n, one in enumerate(rows(60))]
-    assert "2 rows name no tenant" in found(log_of(tmp_path, nameless))["tenant"].evidence
+    assert "without a tenant: 2 rows" in found(log_of(tmp_path, nameless))["tenant"].evidence
 
 
 def test_stray_headers_and_parameters_are_a_bypass(tmp_path: Path) -> None:

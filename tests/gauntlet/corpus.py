@@ -178,11 +178,17 @@ def _add(
     corpus.mute += [replace(ask, answer=None) for ask in asks(mute)]
     corpus.brief += [replace(ask, system_prompt=SHORT_HEAD) for ask in asks(brief)]
     corpus.new += asks(new)
-    planned = set(warm)
-    corpus.paraphrases += [
-        Ask(name, pool[n], at[b], near=pool[b]) for b, n in paraphrased if b in planned
-    ]
-    corpus.variants += [Ask(name, pool[n], at[b], near=pool[b]) for b, n in varied if b in planned]
+    held = {ask.prompt: ask for ask in corpus.warm if ask.tenant == name}
+
+    def near_to(pairs: list[tuple[int, int]]) -> list[Ask]:
+        return [
+            replace(held[pool[b]], prompt=pool[n], answer=None, near=pool[b])
+            for b, n in pairs
+            if pool[b] in held
+        ]
+
+    corpus.paraphrases += near_to(paraphrased)
+    corpus.variants += near_to(varied)
 
 
 def _odd(corpus: Corpus) -> None:

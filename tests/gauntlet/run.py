@@ -17,6 +17,9 @@ from tests.gauntlet.traps import doctor, sick
 from tests.gauntlet.world import World, request_of
 from warmup_lib.causes import Cause
 
+_KEYED = ("responses", "embeddings", "embeddings.l1")
+"""Where a request is looked up by a key, in the order of `World.keys_of`."""
+
 Labels = dict[str, dict[str, Cause]]
 
 _DRAWN = EACH + 4
@@ -90,8 +93,8 @@ class Gauntlet:
             for trap in ("tokenisation", "kv_length", "tenant", "bypass", "key_dimensions"):
                 await self._trap(trap)
             await self._mixed()
-            await self._evicted()
             await self._restarted()
+            await self._evicted()
             await self._flushed()
         finally:
             await self._gateway.close()
@@ -176,23 +179,30 @@ class Gauntlet:
     async def _evicted(self) -> None:
         """The Redis drops a part of what it holds."""
         world, armoury = self.world, self._armoury
-        before = world.there(world.corpus.planned)
-        world.evict(0.25)
-        after = world.there(before)
-        gone = [ask for ask in before if ask not in after]
-        assert len(gone) >= EACH, len(gone)
-        shots = [*of(Cause.EVICTED, armoury.some(gone)), *self._still(after, 20)]
+        applied = world.applied("responses", "redis")
+        before = [a for a in world.corpus.planned if applied.get(world.digest(a)) == "warmed"]
+        before = world.there(before)
+        had = {id(ask): self._places(ask) for ask in before}
+        world.evict(0.2)
+        left = {id(ask): self._places(ask) for ask in before}
+        lost = [
+            Shot(ask, dict.fromkeys(had[id(ask)] - left[id(ask)], Cause.EVICTED))
+            for ask in before
+            if "responses" in had[id(ask)] - left[id(ask)]
+        ]
+        assert len(lost) >= EACH, len(lost)
+        shots = [*armoury.shuffled(lost)[:EACH], *self._still(before, 20)]
         await self.send(armoury.shuffled(shots), "e")
 
     def _still(self, asks: list[Ask], count: int) -> list[Shot]:
         """Return requests for what is still there, their vectors and system prompts too."""
-        world = self.world
-        whole = [
-            ask
-            for ask in asks
-            if world.redis.exists(world.vector_key(ask), world.head_key(ask)) == 2
-        ]
+        whole = [ask for ask in asks if self._places(ask) == set(_KEYED)]
         return [Shot(ask) for ask in self._armoury.some(whole, count)]
+
+    def _places(self, ask: Ask) -> set[str]:
+        """Return the layers that have something for a request now."""
+        keys = zip(_KEYED, self.world.keys_of(ask), strict=True)
+        return {layer for layer, key in keys if self.world.redis.exists(key)}
 
     async def _restarted(self) -> None:
         """A host ends, is asked while it starts, and is back with nothing."""
@@ -218,26 +228,21 @@ class Gauntlet:
     async def _flushed(self) -> None:
         """Somebody empties the Redis."""
         world, armoury = self.world, self._armoury
-        whole = [shot.ask for shot in self._still(world.there(world.corpus.planned), 200)]
+        applied = world.applied("responses", "redis")
+        there = [a for a in world.corpus.planned if applied.get(world.digest(a)) == "warmed"]
+        asks = armoury.some(world.there(there), 2 * EACH)
+        shots = [Shot(ask, dict.fromkeys(self._places(ask), Cause.FLUSHED)) for ask in asks]
         world.redis.flushall()
-        await self.send(of(Cause.FLUSHED, armoury.some(whole)), "f")
+        await self.send(shots, "f")
 
     # -- heads on hosts --------------------------------------------------------------------------
 
     def _on(self, host: str) -> list[Ask]:
-        """Return a request for each system prompt that was warmed on a host, in a drawn order.
-
-        The Redis has to know it still: one request has one fault.
-        """
+        """Return a request for each system prompt that was warmed on a host, in a drawn order."""
         world = self.world
         warmed = world.applied("prefixes", host)
         heads = [*heads_of(TENANTS, HEADS), *heads_of(RARE, 1)]
-        held = [
-            ask
-            for ask in heads
-            if warmed.get(self._head_digest(ask)) == "warmed"
-            and world.redis.exists(world.head_key(ask))
-        ]
+        held = [ask for ask in heads if warmed.get(self._head_digest(ask)) == "warmed"]
         self._rng.shuffle(held)
         return held
 

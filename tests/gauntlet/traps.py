@@ -90,7 +90,7 @@ def _other(ask: Ask, rng: random.Random) -> str:
 
 
 def _padded(ask: Ask, number: int, host: str) -> Shot:
-    said = f"Please tell me number {number} of {'many ' * (number % 12)}things about my account."
+    said = f"Please tell me number {number} of {'many ' * (3 * number)}things about my account."
     return Shot(replace(ask, prompt=said), wrong=Wrong(host=host, length=_STATIC))
 
 

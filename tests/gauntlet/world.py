@@ -130,17 +130,17 @@ class World:
 
     def answer_key(self, ask: Ask) -> str:
         """Return where the answer of a request lies."""
-        request = request_of(ask)
-        return self.places.answer(request, self.keys.identity(request).response)
+        return self.keys_of(ask)[0]
 
-    def vector_key(self, ask: Ask) -> str:
-        """Return where the vector of a question lies."""
-        return self.places.embedding(ask.tenant, self.keys.text_digest(ask.prompt))
-
-    def head_key(self, ask: Ask) -> str:
-        """Return where the system prompt of a request is known."""
+    def keys_of(self, ask: Ask) -> tuple[str, str, str]:
+        """Return where answer, vector and system prompt of a request lie."""
         request = request_of(ask)
-        return self.places.system_prompt(request, self.keys.identity(request).head)
+        identity = self.keys.identity(request)
+        return (
+            self.places.answer(request, identity.response),
+            self.places.embedding(ask.tenant, identity.text),
+            self.places.system_prompt(request, identity.head),
+        )
 
     def digest(self, ask: Ask) -> str:
         """Return the digest in the key of the answer to a question."""

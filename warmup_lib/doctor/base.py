@@ -66,4 +66,4 @@ def joined(parts: Sequence[Part], needs: str) -> Trap:
 
 def counted(count: int, what: str) -> str:
     """Return a count with its noun, such as `1 key` and `1,200 keys`."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 'es' if what.endswith('x') else 's'}"

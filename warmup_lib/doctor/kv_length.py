@@ -26,7 +26,8 @@ STATIC_SHARE = 0.25
 """This share of the requests with one and the same length is no chance."""
 
 STATIC_TEXTS = 10
-"""Texts of so many lengths in characters have no reason to have one length in tokens."""
+SPREAD = 64
+"""Texts of so many lengths, this many characters apart, have no reason to be equal in tokens."""
 
 _TYPICAL = 0.95
 
@@ -45,7 +46,7 @@ def look_at_log(log: Log) -> Part:
     for tokens, count in Counter(row.prompt_tokens for row in rows).most_common(3):
         sizes = {_characters(row) for row in rows if row.prompt_tokens == tokens}
         texts = sorted(sizes)
-        spread = texts[-1] >= 1.5 * texts[0] and len(texts) >= STATIC_TEXTS
+        spread = texts[-1] - texts[0] >= SPREAD and len(texts) >= STATIC_TEXTS
         if count >= STATIC_SHARE * len(rows) and spread:
             told = (
                 f"{count:,} of {counted(len(rows), 'prompt')} have {tokens:,} tokens, and texts of "

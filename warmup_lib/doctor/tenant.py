@@ -41,18 +41,18 @@ def look_at_log(log: Log, keys: Keys) -> Part:
     """
     told, remedies = [], []
     if several := _shared_keys(log.rows):
-        told.append(f"{counted(len(several), 'key')} are shared by several tenants")
+        told.append(f"shared by several tenants: {counted(len(several), 'key')}")
         remedies.append(IN_EVERY_KEY)
     if wrong := _other_scopes(log.rows, keys):
-        told.append(f"{counted(wrong, 'request')} were looked up under another tenant's keys")
+        told.append(f"looked up under another tenant's keys: {counted(wrong, 'request')}")
         remedies.append(IN_EVERY_KEY)
     defaults = {name for name in log.tenants if name.strip().lower() in _DEFAULTS}
     if defaults and log.tenants - defaults:
         count = sum(row.tenant in defaults for row in log.rows)
-        told.append(f"{counted(count, 'request')} have a default in the tenant's place")
+        told.append(f"with a default in the tenant's place: {counted(count, 'request')}")
         remedies.append(_NAMED)
     if log.nameless:
-        told.append(f"{counted(log.nameless, 'row')} name no tenant")
+        told.append(f"without a tenant: {counted(log.nameless, 'row')}")
         remedies.append(_NAMED)
     if told:
         return Part("found", "; ".join(told), " ".join(dict.fromkeys(remedies)))
@@ -94,18 +94,18 @@ def look_at_store(kept: Kept, log: Log | None) -> Part:
     asking = _asking(log)
     told, remedies = [], []
     if shared := [index for index in kept.indexes if _is_shared(index, kept, asking)]:
-        told.append(f"{counted(len(shared), 'search index')} hold entries of several tenants")
+        told.append(f"with entries of several tenants: {counted(len(shared), 'search index')}")
         remedies.append(_OWN_INDEX)
     names = log.tenants if log else set()
     nameless = [one for one in kept.values if not _names_tenant(one, names)]
     if nameless:
         told.append(
-            f"{len(nameless):,} of {counted(len(kept.values), 'cached answer')} have no part in "
-            "their key that could name a tenant"
+            f"without a part in their key that could name a tenant: {len(nameless):,} of "
+            f"{counted(len(kept.values), 'cached answer')}"
         )
         remedies.append(IN_EVERY_KEY)
     if told:
-        return Part("found", "; ".join(told).replace("indexs", "indexes"), " ".join(remedies))
+        return Part("found", "; ".join(told), " ".join(remedies))
     count = f"{counted(len(kept.values), 'cached answer')} name a tenant in their keys"
     part = "" if kept.whole else f" (of the first {kept.keys:,} keys)"
     return Part("ok", f"{count}{part}; no search index is shared")

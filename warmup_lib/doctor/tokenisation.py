@@ -60,7 +60,7 @@ def look_at_log(log: Log, splits: Splits) -> Part:
     told = []
     if shared:
         told.append(
-            f"{counted(len(shared), 'key')} stand for different prompts "
+            f"standing for different prompts: {counted(len(shared), 'key')} "
             f"({counted(sum(shared.values()), 'request')})"
         )
     if len(split) >= FEW:
