@@ -112,8 +112,8 @@ async def look_at_host(
 
 async def _again(host: ModelHost, model: str, size: CacheSize) -> ChatResult:
     """Return the second answer to one prompt of several blocks."""
-    head = Head(model, " ".join(f"part {n}" for n in range(2 * size.block)))
-    chat = Chat(head, "Go on.", salt=uuid.uuid4().hex, headers=own("doctor"))
+    text = " ".join([uuid.uuid4().hex, *(f"part {n}" for n in range(2 * size.block))])
+    chat = Chat(Head(model, text), "Go on.", headers=own("doctor"))
     await host.chat(chat)
     return await host.chat(chat)
 
