@@ -73,7 +73,7 @@ def _gone(
         return cause, f"epoch_warmed={receipt['target_epoch']} epoch={epoch}"
     if miss.evidence is None:
         return _looked_at(item, miss, standing, target)
-    return _dropped(miss, standing, target)
+    return _dropped(item, miss, standing, target)
 
 
 def _looked_at(item: PlanItem, miss: Miss, standing: Standing, target: str) -> Found | None:
@@ -85,13 +85,13 @@ def _looked_at(item: PlanItem, miss: Miss, standing: Standing, target: str) -> F
         return Cause.KEY_ENCODER, "the entry holds a vector of another size"
     if row["evidence"] == "made from other content":
         return Cause.NOT_APPLIED, "the entry holds older content"
-    return _dropped(miss, standing, target)
+    return _dropped(item, miss, standing, target)
 
 
-def _dropped(miss: Miss, standing: Standing, target: str) -> Found:
+def _dropped(item: PlanItem, miss: Miss, standing: Standing, target: str) -> Found:
     if miss.layer == PREFIXES:
         return Cause.EVICTED, f"cached_tokens={miss.cached_tokens}"
-    if standing.flushed(target):
+    if standing.flushed(target, _moment(item, miss, standing, target)):
         return Cause.FLUSHED, "one process, and nothing of the plan is left"
     live = standing.targets.get(target)
     evicted = live.evicted if live is not None else None

@@ -97,6 +97,7 @@ def facts(table: pa.Table) -> dict[str, Any]:
     return {
         "misses": table.num_rows,
         "causes": total,
+        "remedies": remedies(total),
         "unknown_share": total.get(Cause.UNKNOWN, 0) / table.num_rows if table.num_rows else 0.0,
         "by_layer": {
             place: counts(named.filter(pc.equal(named["place"], place)))

@@ -7,17 +7,20 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from warmup_lib.causes import Cause
 from warmup_lib.explain.fate import fate
-from warmup_lib.explain.leftout import LeftOut, by_reason
-from warmup_lib.explain.miss import L3, Miss, Verdict
+from warmup_lib.explain.mismatch import Mismatch
+from warmup_lib.explain.miss import L3, PREFIXES, Miss, Verdict
 from warmup_lib.explain.misses import Passed
 from warmup_lib.explain.places import digests
 from warmup_lib.explain.standing import Standing
+from warmup_lib.explain.unplanned import Unplanned
+from warmup_lib.keys import Keys
 from warmup_lib.layers.base import PlanItem
-from warmup_lib.places import Places
+
+Judge = Callable[[Sequence[Miss]], Sequence[Verdict | None]]
 
 
 class Settler:
@@ -25,43 +28,58 @@ class Settler:
 
     Args:
         standing: What is known of the plan's items.
-        places: Where entries lie.
-        left_out: What the plan left out.
+        keys: The key builder.
+        mismatch: Compares asked keys with those of the contract.
+        unplanned: Explains what was not planned.
     """
 
-    def __init__(self, standing: Standing, places: Places, left_out: LeftOut) -> None:
+    def __init__(
+        self, standing: Standing, keys: Keys, mismatch: Mismatch, unplanned: Unplanned
+    ) -> None:
         self._standing = standing
-        self._places = places
-        self._left_out = left_out
+        self._keys = keys
+        self._mismatch = mismatch
+        self._unplanned = unplanned
 
     def settle(self, misses: Sequence[Miss]) -> list[Verdict]:
         """Return one verdict a miss, in order."""
-        wanted = [digests(miss, self._places.keys) for miss in misses]
-        found = [self._planned(m, w) for m, w in zip(misses, wanted, strict=True)]
-        rest = [n for n, verdict in enumerate(found) if verdict is None]
-        reasons = self._left_out.reasons([(misses[n], wanted[n]) for n in rest])
-        for n, reason in zip(rest, reasons, strict=True):
-            found[n] = by_reason(reason)
+        found: list[Verdict | None] = [_not_ready(miss) for miss in misses]
+        self._fill(found, misses, self._mismatched)
+        self._fill(found, misses, lambda rest: [self._planned(miss) for miss in rest])
+        self._fill(found, misses, self._unplanned.settle)
         return [v or Verdict(Cause.UNKNOWN, "nothing fits") for v in found]
 
-    def _planned(self, miss: Miss, wanted: Sequence[str]) -> Verdict | None:
+    @staticmethod
+    def _fill(found: list[Verdict | None], misses: Sequence[Miss], judge: Judge) -> None:
+        """Ask a judge about the misses that have no verdict yet."""
+        rest = [n for n, verdict in enumerate(found) if verdict is None]
+        verdicts = judge([misses[n] for n in rest]) if rest else []
+        for n, verdict in zip(rest, verdicts, strict=True):
+            found[n] = verdict
+
+    def _mismatched(self, misses: Sequence[Miss]) -> list[Verdict | None]:
+        verdicts = self._mismatch.settle(misses)
+        return [verdicts.get(n) for n in range(len(misses))]
+
+    def _planned(self, miss: Miss) -> Verdict | None:
         """Return what became of what was planned for a request; None: something was not."""
-        if failed := _failed(miss):
-            return failed
-        items = self._items(miss, wanted)
-        for item in items:
-            if verdict := fate(item, miss, self._standing):
-                return verdict
+        asked = miss.asked
+        if miss.tier == L3:
+            items = self._standing.of_tier(miss.layer, miss.tier, asked.tenant)
+            return self._fate_of(items, miss)
+        wanted = [
+            self._standing.planned(miss.layer, miss.tier, asked.tenant, digest)
+            for digest in digests(miss, self._keys)
+        ]
+        if verdict := self._fate_of([item for items in wanted for item in items], miss):
+            return verdict
+        if wanted and all(wanted):
+            return Verdict(Cause.UNKNOWN, "planned, and there as far as is known")
         return None
 
-    def _items(self, miss: Miss, wanted: Sequence[str]) -> list[PlanItem]:
-        if miss.tier == L3:
-            return self._standing.of_tier(miss.layer, miss.tier, miss.asked.tenant)
-        return [
-            item
-            for digest in wanted
-            for item in self._standing.planned(miss.layer, miss.tier, miss.asked.tenant, digest)
-        ]
+    def _fate_of(self, items: Sequence[PlanItem], miss: Miss) -> Verdict | None:
+        verdicts = (fate(item, miss, self._standing) for item in items)
+        return next((verdict for verdict in verdicts if verdict is not None), None)
 
 
 def passed(one: Passed) -> Verdict:
@@ -70,7 +88,9 @@ def passed(one: Passed) -> Verdict:
     return Verdict(Cause.BYPASS_MIDDLEWARE, told)
 
 
-def _failed(miss: Miss) -> Verdict | None:
+def _not_ready(miss: Miss) -> Verdict | None:
+    if miss.layer == PREFIXES and miss.evidence is not None and miss.evidence.host_ready is False:
+        return Verdict(Cause.HOST_NOT_READY, "the host had not said that it is ready")
     errors = [look.error or "error" for look in miss.looks if look.found == "error"]
     if not errors:
         return None

@@ -14,18 +14,29 @@ from warmup_lib.apply.opened import open_context, read_items
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError, TargetUnavailable
 from warmup_lib.explain import rows
+from warmup_lib.explain.closeness import Closeness
+from warmup_lib.explain.history import History
+from warmup_lib.explain.known import read_known
 from warmup_lib.explain.leftout import LeftOut
+from warmup_lib.explain.mismatch import Mismatch
 from warmup_lib.explain.miss import Miss
 from warmup_lib.explain.misses import Passed, Replayed, collect, gateways, silent_requests
+from warmup_lib.explain.nearest import Nearest
+from warmup_lib.explain.otherwise import Otherwise
 from warmup_lib.explain.settle import Settler, passed
-from warmup_lib.explain.standing import Live, ask, stand
+from warmup_lib.explain.standing import Live, Standing, ask, stand
+from warmup_lib.explain.survivors import survivors
+from warmup_lib.explain.unplanned import Unplanned
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context, PlanItem
-from warmup_lib.places import EMBEDDINGS, RESPONSES, Places
+from warmup_lib.layers.base import PlanItem
+from warmup_lib.layers.registry import LAYERS
+from warmup_lib.places import EMBEDDINGS, RESPONSES
 from warmup_lib.plan.current import standing as standing_items
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.targets.base import Target
+from warmup_lib.verify.measuring import Subject
+from warmup_lib.verify.vectors import Encode, open_encode
 from warmup_lib.verify.window import Window, open_window, plan_day, slices
 
 _AT_ONCE = 32_768
@@ -74,50 +85,58 @@ async def run(
     targets = open_targets(config)
     try:
         context = open_context(lake, plan_id, config, keys, items, targets)
-        return await explain(lake, window, items, context, targets, progress)
+        subject = Subject(lake, items, last, tuple(LAYERS.values()), targets, context)
+        encode = open_encode(config, context.vectors.encoder)
+        return await explain(subject, window, encode, progress)
     finally:
         await close_all(targets)
 
 
 async def explain(
-    lake: Lake,
-    window: Window,
-    items: Sequence[PlanItem],
-    context: Context,
-    targets: Sequence[Target],
-    progress: Progress = silent,
+    subject: Subject, window: Window, encode: Encode, progress: Progress = silent
 ) -> StageReport:
-    """Explain a window on opened targets; see `run`."""
+    """Explain a window on opened targets; see `run`.
+
+    Args:
+        subject: What is explained, and where.
+        window: The traffic.
+        encode: Gives later texts their vectors, under the plan's encoder.
+        progress: Told how far it is.
+    """
     begun = time.perf_counter()
-    live, down = await _live(lake, targets, context.plan_id)
-    kinds = {target.name: target.kind for target in targets}
-    standing = stand(lake, context.plan_id, items, live, kinds, datetime.now(UTC))
-    replayed = Replayed(lake, context.plan_id, window.name)
+    lake, plan_id = subject.lake, subject.context.plan_id
+    replayed = Replayed(lake, plan_id, window.name)
     sources = gateways(window.rows)
     if not replayed.there and (unseen := silent_requests(window.rows, sources)):
         raise InputDataError(
             f"{unseen:,} requests of {window.name} carry no evidence of their gateway and were not "
-            f"replayed: `warmup verify` plan {context.plan_id} on them first"
+            f"replayed: `warmup verify` plan {plan_id} on them first"
         )
-    places = Places(context.keys, context.vectors.encoder, context.adapters)
-    settler = Settler(standing, places, LeftOut(lake, context.plan_id))
-    layers = [name for name in _LOOKED_UP if any(i.layer == name for i in items)]
-    parts = [rows.as_table(_around(window, layers))]
-    for piece in slices(window.rows, _AT_ONCE):
-        found = list(collect(piece, replayed, sources, standing.holding))
-        parts.append(rows.as_table(_settled(found, settler, places, layers)))
-        progress("explain", min(len(parts) * _AT_ONCE, window.rows.num_rows), window.rows.num_rows)
+    live, down = await _live(lake, subject.targets, plan_id)
+    kinds = {target.name: target.kind for target in subject.targets}
+    standing = stand(lake, plan_id, subject.items, live, kinds, datetime.now(UTC))
+    standing.survived = survivors(window.rows, standing)
+    history = History(lake, subject.plan_day)
+    try:
+        explaining = _Explaining(subject, standing, history, encode)
+        parts = [rows.as_table(explaining.around(window))]
+        done = 0
+        for piece in slices(window.rows, _AT_ONCE):
+            found = list(collect(piece, replayed, sources, standing.holding))
+            parts.append(rows.as_table(explaining.settled(found)))
+            done += piece.num_rows
+            progress("explain", done, window.rows.num_rows)
+    finally:
+        history.close()
     table = pa.concat_tables(parts)
-    partition = {"plan_id": context.plan_id, "window": window.name}
-    lake.replace("causes", partition, table)
+    lake.replace("causes", {"plan_id": plan_id, "window": window.name}, table)
     facts = {
-        "plan_id": context.plan_id,
+        "plan_id": plan_id,
         "window": window.name,
         "requests": window.rows.num_rows + window.bypassed,
         **rows.facts(table),
+        "unavailable": [{"target": t, "reason": r} for t, r in sorted(down.items())],
     }
-    facts["remedies"] = rows.remedies(facts["causes"])
-    facts["unavailable"] = [{"target": t, "reason": r} for t, r in sorted(down.items())]
     return StageReport(
         stage="explain",
         rows_in=window.rows.num_rows + window.bypassed,
@@ -126,6 +145,50 @@ async def explain(
         notes=_notes(facts),
         facts=facts,
     )
+
+
+class _Explaining:
+    """What is needed to explain the pieces of one window."""
+
+    def __init__(
+        self, subject: Subject, standing: Standing, history: History, encode: Encode
+    ) -> None:
+        lake, context = subject.lake, subject.context
+        encoder, keys = context.vectors.encoder, context.keys
+        nearest = Nearest(standing, context.vectors, encode)
+        self._places = context.places
+        self._layers = [n for n in _LOOKED_UP if any(i.layer == n for i in subject.items)]
+        self._settler = Settler(
+            standing,
+            keys,
+            Mismatch(self._places, read_known(lake, subject.plan_day)),
+            Unplanned(
+                standing,
+                LeftOut(lake, context.plan_id),
+                history,
+                Closeness(standing, nearest, context.threshold),
+                Otherwise(standing, keys),
+                keys,
+            ),
+        )
+
+    def around(self, window: Window) -> list[rows.Row]:
+        """Return the rows of what was told to go round the caches."""
+        return [
+            row
+            for asked, verdict in rows.bypassed(window.around)
+            for row in rows.not_looked(asked, verdict, self._layers)
+        ]
+
+    def settled(self, found: Sequence[Miss | Passed]) -> list[rows.Row]:
+        """Return the rows of misses, and of requests that went past the caches."""
+        misses = [one for one in found if isinstance(one, Miss)]
+        verdicts = self._settler.settle(misses)
+        made = [rows.missed(m, v, self._places) for m, v in zip(misses, verdicts, strict=True)]
+        for one in found:
+            if isinstance(one, Passed):
+                made += rows.not_looked(one.asked, passed(one), self._layers)
+        return made
 
 
 async def _live(
@@ -139,26 +202,6 @@ async def _live(
         except TargetUnavailable as error:
             down[error.target] = error.reason
     return live, down
-
-
-def _around(window: Window, layers: Sequence[str]) -> list[rows.Row]:
-    return [
-        row
-        for asked, verdict in rows.bypassed(window.around)
-        for row in rows.not_looked(asked, verdict, layers)
-    ]
-
-
-def _settled(
-    found: Sequence[Miss | Passed], settler: Settler, places: Places, layers: Sequence[str]
-) -> list[rows.Row]:
-    misses = [one for one in found if isinstance(one, Miss)]
-    verdicts = settler.settle(misses)
-    made = [rows.missed(m, v, places) for m, v in zip(misses, verdicts, strict=True)]
-    for one in found:
-        if isinstance(one, Passed):
-            made += rows.not_looked(one.asked, passed(one), layers)
-    return made
 
 
 def _notes(facts: dict[str, Any]) -> tuple[str, ...]:

@@ -52,6 +52,7 @@ class Standing:
         targets: What the targets said now; one that did not answer is absent.
         kinds: Whether a target is a `redis` or a `host`.
         as_of: When it was explained.
+        survived: Until when requests found what the plan wrote to a target; see `survivors`.
     """
 
     items: dict[tuple[str, str | None, str, str], list[PlanItem]]
@@ -61,6 +62,7 @@ class Standing:
     targets: Mapping[str, Live]
     kinds: Mapping[str, str]
     as_of: datetime
+    survived: Mapping[str, datetime] = field(default_factory=dict)
     _bare: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -90,9 +92,11 @@ class Standing:
         others = [name for name, held in self.kinds.items() if held == kind and name != target]
         return next((name for name in others if self._holds(item, name)), None)
 
-    def flushed(self, target: str) -> bool:
-        """Return whether a target has lost everything at once, in one process."""
+    def flushed(self, target: str, at: datetime) -> bool:
+        """Return whether a target had lost everything at once by then, in one process."""
         live = self.targets.get(target)
+        if at <= self.survived.get(target, _LONG_AGO):
+            return False
         return (live is not None and live.emptied) or target in self._bare
 
     def holding(self, epoch: str | None, kind: str) -> str | None:
@@ -126,6 +130,7 @@ class Standing:
 
 
 WARM = ("warmed", "already")
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 

@@ -1,0 +1,197 @@
+"""Why there was no item for a request: left out, planned otherwise, or never seen before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from warmup_lib.causes import Cause
+from warmup_lib.distil.templates import head_digest
+from warmup_lib.distil.volatile import Head
+from warmup_lib.explain.closeness import Closeness
+from warmup_lib.explain.history import History, Once
+from warmup_lib.explain.leftout import COVERED, LeftOut, by_reason
+from warmup_lib.explain.miss import L1, L2, L3, PREFIXES, Miss, Verdict
+from warmup_lib.explain.otherwise import Otherwise
+from warmup_lib.explain.places import digests
+from warmup_lib.explain.standing import Standing
+from warmup_lib.explain.variants import Variant, in_context, variants
+from warmup_lib.guard import compatible
+from warmup_lib.keys import Keys
+from warmup_lib.places import EMBEDDINGS, RESPONSES
+
+Open = Sequence[tuple[Miss, str | None]]
+"""Misses that nothing was planned for under their own digest, and why it was left out."""
+
+_NEW = Verdict(Cause.UNSEEN, "history=nothing like it")
+
+
+@dataclass
+class Unplanned:
+    """Explains requests for which nothing was planned under their own digest.
+
+    Attributes:
+        standing: The plan's items.
+        left_out: What the plan left out.
+        history: What was asked before.
+        closeness: Judges near answers.
+        otherwise: Finds what is planned but for one thing.
+        keys: The key builder.
+    """
+
+    standing: Standing
+    left_out: LeftOut
+    history: History
+    closeness: Closeness
+    otherwise: Otherwise
+    keys: Keys
+    _kinds: dict[str, Callable[[Open], list[Verdict]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kinds = {
+            "answers": self._answers,
+            "texts": self._texts,
+            "heads": self._heads,
+            "segments": self._segments,
+            "chunks": self._chunks,
+        }
+
+    def settle(self, misses: Sequence[Miss]) -> list[Verdict]:
+        """Return one verdict a miss, in order."""
+        wanted = [digests(miss, self.keys) for miss in misses]
+        reasons = self.left_out.reasons(list(zip(misses, wanted, strict=True)))
+        found = [None if r == COVERED else by_reason(r) for r in reasons]
+        for name, judge in self._kinds.items():
+            rest = [n for n, v in enumerate(found) if v is None and _kind(misses[n]) == name]
+            verdicts = judge([(misses[n], reasons[n]) for n in rest]) if rest else []
+            for n, verdict in zip(rest, verdicts, strict=True):
+                found[n] = verdict
+        return [v or Verdict(Cause.UNKNOWN, "nothing fits") for v in found]
+
+    def _answers(self, rest: Open) -> list[Verdict]:
+        """Judge answers: planned otherwise, near to a planned one, a variant, or new."""
+        misses = [miss for miss, _ in rest]
+        mistaken = self._mistaken(misses)
+        close = self.closeness.judge(misses)
+        asked = [(m.asked.tenant, m.asked.response_digest) for m in misses]
+        before = self.history.answers(asked)
+        found: list[Verdict | None] = []
+        for (_, reason), wrong, near, place in zip(rest, mistaken, close, asked, strict=True):
+            own = by_reason(reason)  # covered, and yet nothing near serves it
+            known = _no_candidate(before[place]) if place in before else None
+            found.append((wrong if reason is None else None) or near or own or known)
+        return self._by_variants(misses, found)
+
+    def _texts(self, rest: Open) -> list[Verdict]:
+        """Judge texts that lack a vector: planned for another tenant, a variant, or new."""
+        misses = [miss for miss, _ in rest]
+        before = self.history.of_texts((m.asked.tenant, m.asked.text_digest) for m in misses)
+        found: list[Verdict | None] = []
+        for miss, wrong in zip(misses, self._mistaken(misses), strict=True):
+            places = before.get((miss.asked.tenant, miss.asked.text_digest), [])
+            known = _no_candidate(places[0][1]) if places else None
+            found.append(wrong or known)
+        return self._by_variants(misses, found)
+
+    def _mistaken(self, misses: Sequence[Miss]) -> list[Verdict | None]:
+        contexts = [(m.asked.tenant, m.asked.context_digest) for m in misses]
+        before = self.history.contexts(contexts)
+        return [
+            None if context in before else self.otherwise.of(miss)
+            for miss, context in zip(misses, contexts, strict=True)
+        ]
+
+    def _by_variants(
+        self, misses: Sequence[Miss], found: Sequence[Verdict | None]
+    ) -> list[Verdict]:
+        """Fill in what the variants of the rest show; what has none was never seen."""
+        rest = [m for m, v in zip(misses, found, strict=True) if v is None]
+        texts = {(m.asked.tenant, m.asked.text_digest): m.asked.prompt for m in rest}
+        known = variants(texts, self.history) if texts else {}
+        return [v or self._by_variant(m, known) for m, v in zip(misses, found, strict=True)]
+
+    def _by_variant(self, miss: Miss, known: dict[tuple[str, str], list[Variant]]) -> Verdict:
+        asked = miss.asked
+        alike = known.get((asked.tenant, asked.text_digest), [])
+        if miss.layer == RESPONSES:
+            alike = in_context(alike, asked.context_digest)
+        if not alike:
+            return _NEW
+        first = alike[0]
+        told = f"variant={first.how}"
+        digest = first.once.digest if miss.layer == RESPONSES else first.once.text_digest
+        if items := self.standing.planned(miss.layer, miss.tier, asked.tenant, digest):
+            passes = compatible(asked.prompt, items[0].text or "")
+            cause = Cause.BELOW_THRESHOLD if passes else Cause.GUARD_REFUSED
+            return Verdict(cause, f"{told} planned", items[0].item_id)
+        place = (miss.layer, asked.tenant, digest)
+        reason = self.left_out.of([place]).get(place)
+        if reason == COVERED:
+            return Verdict(Cause.BELOW_THRESHOLD, f"{told} covered")
+        return by_reason(reason, told) or _no_candidate(first.once, told)
+
+    def _heads(self, rest: Open) -> list[Verdict]:
+        """Judge system prompts and prefixes."""
+        asked = [(miss.asked.tenant, miss.asked.head_digest) for miss, _ in rest]
+        before = self.history.heads(asked)
+        found = []
+        for (miss, _), place in zip(rest, asked, strict=True):
+            if place in before:
+                found.append(_no_candidate(before[place]))
+            else:
+                found.append(self.otherwise.of(miss) or self._new_head(miss))
+        return found
+
+    def _new_head(self, miss: Miss) -> Verdict:
+        asked = miss.asked
+        if not asked.system_prompt and not asked.tools:
+            return Verdict(Cause.SUB_BLOCK, "head=none: requests share nothing")
+        place = (asked.tenant, asked.model, asked.model_revision, asked.adapter)
+        head = Head(place, asked.head_digest, asked.system_prompt or "", asked.tools or "")
+        alike = self.history.similar_heads(
+            asked.tenant, head_digest(head), asked.system_prompt or ""
+        )
+        for how, once in alike:
+            told = f"variant={how}"
+            if items := self.standing.planned(miss.layer, miss.tier, asked.tenant, once.digest):
+                return Verdict(Cause.LEFT_OUT, f"{told} planned, new each time", items[0].item_id)
+            key = (miss.layer, asked.tenant, once.digest)
+            return by_reason(self.left_out.of([key]).get(key), told) or _no_candidate(once, told)
+        return _NEW
+
+    def _segments(self, rest: Open) -> list[Verdict]:
+        before = self.history.segments()
+        return [
+            Verdict(Cause.LEFT_OUT, "seen, and no candidate")
+            if (miss.asked.tenant, miss.asked.user_segment) in before
+            else _NEW
+            for miss, _ in rest
+        ]
+
+    def _chunks(self, rest: Open) -> list[Verdict]:
+        """Judge chunks, and lists of chunks, by whether anybody knew the chunks."""
+        before = self.history.chunks()
+        tenants = {tenant for tenant, _ in before}
+        found = []
+        for miss, _ in rest:
+            asked = miss.asked
+            known = any((asked.tenant, chunk) in before for chunk in asked.chunk_ids or ())
+            seen = asked.tenant in tenants if miss.tier == L3 else known
+            found.append(Verdict(Cause.LEFT_OUT, "no documents hold it") if seen else _NEW)
+        return found
+
+
+def _kind(miss: Miss) -> str:
+    if miss.layer == PREFIXES or miss.tier == L1:
+        return "heads"
+    if miss.tier == L2:
+        return "segments"
+    return {RESPONSES: "answers", EMBEDDINGS: "texts"}.get(miss.layer, "chunks")
+
+
+def _no_candidate(once: Once, told: str = "") -> Verdict:
+    """Return the verdict on something that was seen, and neither planned nor left out."""
+    why = f"unwarmable={once.unwarmable[:60]}" if once.unwarmable else "no candidate of this plan"
+    return Verdict(
+        Cause.LEFT_OUT, " ".join(filter(None, [f"seen={once.last_day[:10]} {why}", told]))
+    )
