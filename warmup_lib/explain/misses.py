@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.evidence import FIELD, Evidence, Looked
 from warmup_lib.explain.miss import PREFIXES, Asked, Miss, split
+from warmup_lib.explain.standing import Standing
 from warmup_lib.lake import Lake
 from warmup_lib.places import RETRIEVAL
 
@@ -113,7 +114,7 @@ def collect(
     rows: pa.Table,
     replayed: Replayed,
     sources: frozenset[str],
-    target_of: Callable[[str | None, str], str | None],
+    standing: Standing,
 ) -> Iterator[Miss | Passed]:
     """Yield the misses of some requests.
 
@@ -123,7 +124,7 @@ def collect(
         rows: Rows of `requests` that asked the caches.
         replayed: The replay.
         sources: The log files whose gateway gives evidence.
-        target_of: Returns the target of an epoch and a kind.
+        standing: Which targets there are, and what was seen on them.
     """
     found = replayed.misses(rows)
     for row in rows.select(list(Asked._fields)).to_pylist():
@@ -134,7 +135,7 @@ def collect(
             continue
         seen = _seen(evidence)
         if evidence is not None:
-            yield from _at_the_time(asked, evidence, seen, target_of)
+            yield from _at_the_time(asked, evidence, seen, standing)
         for miss in found.get((asked.tenant, asked.request_id), ()):
             if (miss["layer"], miss["tier"]) not in seen:
                 yield _later(asked, miss)
@@ -160,17 +161,18 @@ def _at_the_time(
     asked: Asked,
     evidence: Evidence,
     seen: Mapping[tuple[str, str | None], Sequence[Looked]],
-    target_of: Callable[[str | None, str], str | None],
+    standing: Standing,
 ) -> Iterator[Miss]:
     for (layer, tier), looks in seen.items():
         if layer == PREFIXES:
-            if not _missed_on_host(asked, evidence, looks):
+            target = evidence.host or standing.holding(evidence.host_epoch, "host")
+            whole = standing.whole(asked.tenant, asked.head_digest, target)
+            if not _missed_on_host(asked, evidence, looks, whole):
                 continue
-            target = evidence.host or target_of(evidence.host_epoch, "host")
         else:
             if not _missed(layer, tier, looks):
                 continue
-            target = target_of(evidence.redis_epoch, "redis")
+            target = standing.holding(evidence.redis_epoch, "redis")
         yield Miss(
             asked,
             layer,
@@ -189,10 +191,12 @@ def _missed(layer: str, tier: str | None, looks: Sequence[Looked]) -> bool:
     return not (all(hits) if (layer, tier) == (RETRIEVAL, None) else any(hits))
 
 
-def _missed_on_host(asked: Asked, evidence: Evidence, looks: Sequence[Looked]) -> bool:
+def _missed_on_host(asked: Asked, evidence: Evidence, looks: Sequence[Looked], whole: int) -> bool:
     if looks:
         return not any(look.found == "hit" for look in looks)
-    return evidence.host_ready is False or asked.cached_tokens == 0
+    if asked.cached_tokens is None:
+        return evidence.host_ready is False
+    return asked.cached_tokens < whole
 
 
 def _later(asked: Asked, miss: Mapping[str, Any]) -> Miss:

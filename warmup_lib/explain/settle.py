@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from warmup_lib.causes import Cause
 from warmup_lib.explain.fate import fate
+from warmup_lib.explain.hosts import Hosts
 from warmup_lib.explain.mismatch import Mismatch
 from warmup_lib.explain.miss import L3, PREFIXES, Miss, Verdict
 from warmup_lib.explain.misses import Passed
@@ -29,21 +30,29 @@ class Settler:
     Args:
         standing: What is known of the plan's items.
         keys: The key builder.
+        hosts: Judges how hosts were asked.
         mismatch: Compares asked keys with those of the contract.
         unplanned: Explains what was not planned.
     """
 
     def __init__(
-        self, standing: Standing, keys: Keys, mismatch: Mismatch, unplanned: Unplanned
+        self,
+        standing: Standing,
+        keys: Keys,
+        hosts: Hosts,
+        mismatch: Mismatch,
+        unplanned: Unplanned,
     ) -> None:
         self._standing = standing
         self._keys = keys
+        self._hosts = hosts
         self._mismatch = mismatch
         self._unplanned = unplanned
 
     def settle(self, misses: Sequence[Miss]) -> list[Verdict]:
         """Return one verdict a miss, in order."""
         found: list[Verdict | None] = [_not_ready(miss) for miss in misses]
+        self._fill(found, misses, self._hosts.settle)
         self._fill(found, misses, self._mismatched)
         self._fill(found, misses, lambda rest: [self._planned(miss) for miss in rest])
         self._fill(found, misses, self._unplanned.settle)

@@ -16,6 +16,7 @@ from warmup_lib.errors import InputDataError, TargetUnavailable
 from warmup_lib.explain import rows
 from warmup_lib.explain.closeness import Closeness
 from warmup_lib.explain.history import History
+from warmup_lib.explain.hosts import Hosts
 from warmup_lib.explain.known import read_known
 from warmup_lib.explain.leftout import LeftOut
 from warmup_lib.explain.mismatch import Mismatch
@@ -35,6 +36,7 @@ from warmup_lib.places import EMBEDDINGS, RESPONSES
 from warmup_lib.plan.current import standing as standing_items
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.targets.base import Target
+from warmup_lib.targets.host import ModelHost
 from warmup_lib.verify.measuring import Subject
 from warmup_lib.verify.vectors import Encode, open_encode
 from warmup_lib.verify.window import Window, open_window, plan_day, slices
@@ -115,14 +117,15 @@ async def explain(
     live, down = await _live(lake, subject.targets, plan_id)
     kinds = {target.name: target.kind for target in subject.targets}
     standing = stand(lake, plan_id, subject.items, live, kinds, datetime.now(UTC))
-    standing.survived = survivors(window.rows, standing)
+    if any(one.emptied for one in live.values()):
+        standing.survived = survivors(window.rows, standing)
     history = History(lake, subject.plan_day)
     try:
         explaining = _Explaining(subject, standing, history, encode)
         parts = [rows.as_table(explaining.around(window))]
         done = 0
         for piece in slices(window.rows, _AT_ONCE):
-            found = list(collect(piece, replayed, sources, standing.holding))
+            found = list(collect(piece, replayed, sources, standing))
             parts.append(rows.as_table(explaining.settled(found)))
             done += piece.num_rows
             progress("explain", done, window.rows.num_rows)
@@ -154,14 +157,16 @@ class _Explaining:
         self, subject: Subject, standing: Standing, history: History, encode: Encode
     ) -> None:
         lake, context = subject.lake, subject.context
-        encoder, keys = context.vectors.encoder, context.keys
+        keys, known = context.keys, read_known(lake, subject.plan_day)
+        salted = {t.name for t in subject.targets if _salted(t)}
         nearest = Nearest(standing, context.vectors, encode)
         self._places = context.places
         self._layers = [n for n in _LOOKED_UP if any(i.layer == n for i in subject.items)]
         self._settler = Settler(
             standing,
             keys,
-            Mismatch(self._places, read_known(lake, subject.plan_day)),
+            Hosts(self._places, known, salted),
+            Mismatch(self._places, known),
             Unplanned(
                 standing,
                 LeftOut(lake, context.plan_id),
@@ -189,6 +194,10 @@ class _Explaining:
             if isinstance(one, Passed):
                 made += rows.not_looked(one.asked, passed(one), self._layers)
         return made
+
+
+def _salted(target: Target) -> bool:
+    return isinstance(target, ModelHost) and target.cache_salt == "derived"
 
 
 async def _live(

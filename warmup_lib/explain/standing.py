@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -108,6 +109,15 @@ class Standing:
         seen |= {name for name, live in self.targets.items() if live.epoch == epoch}
         return min(seen & set(names), default=None)
 
+    def whole(self, tenant: str, head: str, target: str | None) -> int:
+        """Return the tokens of a planned head that a host was seen to keep; 1: not known."""
+        for item in self.planned("prefixes", None, tenant, head) if target else ():
+            row = self.residency.get((item.item_id, target or ""))
+            found = _CACHED.fullmatch(row["evidence"]) if row is not None else None
+            if found is not None:
+                return max(1, int(found[1]))
+        return 1
+
     def _holds(self, item: PlanItem, target: str) -> bool:
         row = self.residency.get((item.item_id, target))
         if row is not None:
@@ -129,6 +139,7 @@ class Standing:
                 yield name
 
 
+_CACHED = re.compile(r"cached=\d+/(\d+)")
 WARM = ("warmed", "already")
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _NEVER = datetime.max.replace(tzinfo=UTC)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from warmup_lib.explain.misses import evidence_of
 from warmup_lib.explain.standing import WARM, Standing
 from warmup_lib.keys import key_hash
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def survivors(rows: pa.Table, standing: Standing) -> dict[str, datetime]:
