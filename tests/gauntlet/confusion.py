@@ -13,9 +13,15 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Confusion:
-    """Counts of (true, found) pairs of causes, one a request and layer."""
+    """What was true against what was found.
+
+    Attributes:
+        pairs: Counts of (true, found) causes, one a request and layer.
+        requests: In how many requests each cause was injected.
+    """
 
     pairs: Counter[tuple[str, str]]
+    requests: Counter[str]
 
     @property
     def causes(self) -> list[str]:
@@ -29,30 +35,35 @@ class Confusion:
 
     def recall(self, cause: str) -> float:
         """Share of what is of a cause that was found as such."""
-        true = sum(n for (want, _), n in self.pairs.items() if want == cause)
+        true = self._misses(cause)
         return self.pairs[cause, cause] / true if true else 1.0
 
-    def injected(self, cause: str) -> int:
-        """Requests and layers of which a cause is true."""
+    def plus(self, other: Confusion) -> Confusion:
+        """Return both runs together."""
+        return Confusion(self.pairs + other.pairs, self.requests + other.requests)
+
+    def _misses(self, cause: str) -> int:
         return sum(n for (want, _), n in self.pairs.items() if want == cause)
 
     def table(self) -> str:
         """Return the table in Markdown: one line a true cause, with what was found instead."""
         lines = [
-            "| true cause | injected | found right | found as another | precision | recall |",
-            "|---|---:|---:|---|---:|---:|",
+            "| true cause | requests | misses | right | found as another | precision | recall |",
+            "|---|---:|---:|---:|---|---:|---:|",
         ]
         for cause in self.causes:
             wrong = {g: n for (w, g), n in self.pairs.items() if w == cause and g != cause}
             told = ", ".join(f"{name} {n}" for name, n in sorted(wrong.items())) or "-"
             lines.append(
-                f"| {cause} | {self.injected(cause)} | {self.pairs[cause, cause]} | {told} "
+                f"| {cause} | {self.requests[cause]} | {self._misses(cause)} "
+                f"| {self.pairs[cause, cause]} | {told} "
                 f"| {self.precision(cause):.3f} | {self.recall(cause):.3f} |"
             )
         false = {g: n for (w, g), n in self.pairs.items() if w == NONE and g != NONE}
         told = ", ".join(f"{name} {n}" for name, n in sorted(false.items())) or "-"
         sound = self.pairs[NONE, NONE]
-        lines.append(f"| (no fault) | {sum(false.values()) + sound} | {sound} | {told} | | |")
+        healthy = self.requests[NONE]
+        lines.append(f"| (no fault) | {healthy} | {sum(false.values())} | {sound} | {told} | | |")
         return "\n".join(lines)
 
 
@@ -85,4 +96,7 @@ def compare(
                 pairs[cause, NONE] += 1
         if not label and not got:
             pairs[NONE, NONE] += 1
-    return Confusion(pairs)
+    requests = Counter(
+        cause for label in labels.values() for cause in (set(label.values()) or {NONE})
+    )
+    return Confusion(pairs, requests)

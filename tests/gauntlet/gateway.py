@@ -33,13 +33,14 @@ class Wrong:
 
     Attributes:
         tenant: It looks under this tenant.
-        revision: It keys this revision of the model.
-        adapter_hash: It knows other weights of the adapter.
+        revision: It keys this revision of the model; empty: none.
+        adapter: It asks for the adapter under the logged name with this after it.
         template: It was given another chat template.
         encoder: It embeds with another encoder.
         dimension: It puts this field into the key.
         noted: It notes which fields its keys hold.
         first: It keys the first characters only.
+        last: It keys the last characters only.
         raw: It keys the text as it came.
         blind: A route looks nothing up.
         host: It sends the request to this host.
@@ -48,12 +49,13 @@ class Wrong:
 
     tenant: str | None = None
     revision: str | None = None
-    adapter_hash: str | None = None
+    adapter: str | None = None
     template: str = ""
     encoder: str | None = None
     dimension: str | None = None
     noted: bool = False
     first: int | None = None
+    last: int = 0
     raw: bool = False
     blind: bool = False
     host: str | None = None
@@ -127,8 +129,6 @@ class Gateway:
         reader = self._reader(wrong)
         found = await reader.lookup(self._request(ask, wrong), headers=headers)
         evidence = found.evidence
-        if wrong.template:
-            evidence = replace(evidence, template=wrong.template)
         if wrong.dimension and wrong.noted:
             looked = tuple(
                 replace(look, fields=(wrong.dimension,)) if look.layer == "responses" else look
@@ -143,20 +143,20 @@ class Gateway:
         return replace(
             request,
             tenant=wrong.tenant or request.tenant,
-            model_revision=wrong.revision or request.model_revision,
-            prompt=request.prompt[: wrong.first],
+            model_revision=_or(wrong.revision, request.model_revision),
+            prompt=request.prompt[-wrong.last :][: wrong.first],
             dimensions=ask.fields.get("extra", {}),
         )
 
     def _reader(self, wrong: Wrong) -> Reader:
         """Return the reader of a gateway that is wrong in this way."""
-        kind = (wrong.template, wrong.encoder, wrong.dimension, wrong.adapter_hash, wrong.raw)
+        kind = (wrong.template, wrong.encoder, wrong.dimension, wrong.adapter, wrong.raw)
         if kind not in self._readers:
             world, places = self.world, self.world.places
             dimensions = {wrong.dimension: Dimension()} if wrong.dimension else {}
             make = RawKeys if wrong.raw else Keys
             adapters = {
-                name: f"{name}-{wrong.adapter_hash}" if wrong.adapter_hash else served
+                name: served if wrong.adapter is None else f"{name}{wrong.adapter}"
                 for name, served in places.adapters.items()
             }
             self._readers[kind] = Reader(
@@ -215,6 +215,10 @@ class Gateway:
             "latency_ms": (time.perf_counter() - begun) * 1000,
         }
         return replace(evidence, host_epoch=epoch, host_ready=True)
+
+
+def _or(wrong: str | None, right: str | None) -> str | None:
+    return right if wrong is None else wrong or None
 
 
 async def _static(host: ModelHost, head: Head, user: str, salt: str, length: int) -> ChatResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
 from collections.abc import Iterable
@@ -10,10 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.gauntlet.confusion import Confusion, compare
 from tests.gauntlet.corpus import HEADS, RARE, TENANTS, Ask
 from tests.gauntlet.gateway import Gateway
-from tests.gauntlet.shots import EACH, Armoury, Shot, heads_of, of
-from tests.gauntlet.traps import doctor, sick
+from tests.gauntlet.shots import EACH, Armoury, Shot, heads_of, of, write_labels
+from tests.gauntlet.traps import cli, doctor, sick
 from tests.gauntlet.world import World, request_of
 from warmup_lib.causes import Cause
 
@@ -25,7 +27,7 @@ Labels = dict[str, dict[str, Cause]]
 _DRAWN = EACH + 4
 """Answers that are refused, or short-lived: a few of them are not reached by the apply."""
 
-_TAIL = EACH + 6
+_TAIL = EACH + 16
 """Answers that the killed apply leaves, a few of which it was just writing."""
 
 _HEADS = 17
@@ -184,6 +186,8 @@ class Gauntlet:
         before = world.there(before)
         had = {id(ask): self._places(ask) for ask in before}
         world.evict(0.2)
+        for ask in armoury.some(world.there(before), EACH // 2):
+            world.redis.delete(world.answer_key(ask))  # or somebody else makes room
         left = {id(ask): self._places(ask) for ask in before}
         lost = [
             Shot(ask, dict.fromkeys(had[id(ask)] - left[id(ask)], Cause.EVICTED))
@@ -251,3 +255,17 @@ class Gauntlet:
 
     def _head_digest(self, ask: Ask) -> str:
         return self.world.keys.identity(request_of(ask)).head
+
+    # -- afterwards ------------------------------------------------------------------------------
+
+    def judge(self) -> Confusion:
+        """Explain what was sent, and compare with the labels, which lie in a file of their own."""
+        world = self.world
+        labels = world.home / "labels.json"
+        write_labels(labels, self.labels)
+        options = ["--plan", world.plan_id, "--requests", str(self.log)]
+        code, told = cli("explain", "--config", str(world.settings), *options)
+        assert code == 0, told
+        partition = {"plan_id": world.plan_id, "window": told["window"]}
+        rows = world.lake.read("causes", partition).to_pylist()
+        return compare(json.loads(labels.read_text()), rows)

@@ -102,10 +102,13 @@ class Armoury:
             others = [name for name in TENANTS if name != ask.tenant]
             shots += of(Cause.KEY_TENANT, [ask], Wrong(tenant=self._rng.choice(others)))
         adapted = [ask for ask in resident if ask.adapter]
-        old = Wrong(adapter_hash="0123456789ab")
-        shots += of(Cause.KEY_ADAPTER, self.some(adapted), old)
-        other = Wrong(revision=f"{REVISION}-rc1")
-        shots += of(Cause.KEY_MODEL_REVISION, self.some(resident), other)
+        for n, ask in enumerate(self.some(adapted)):
+            # Other weights, or the name without any.
+            wrong = Wrong(adapter="-0123456789ab" if n % 2 else "")
+            shots += of(Cause.KEY_ADAPTER, [ask], wrong)
+        for n, ask in enumerate(self.some(resident)):
+            wrong = Wrong(revision=f"{REVISION}-rc1" if n % 2 else "")
+            shots += of(Cause.KEY_MODEL_REVISION, [ask], wrong)
         shots += of(Cause.KEY_TEMPLATE, self.some(resident), Wrong(template="b" * 16))
         shots += of(Cause.KEY_ENCODER, self.some(resident), Wrong(encoder="c" * 16))
         return shots + self._dimensions(resident) + self._texts(resident)
@@ -120,9 +123,10 @@ class Armoury:
 
     def _texts(self, resident: Sequence[Ask]) -> list[Shot]:
         shots = []
-        for ask in self.some([ask for ask in resident if len(ask.prompt) > 30]):
+        for n, ask in enumerate(self.some([ask for ask in resident if len(ask.prompt) > 30])):
             length = self._rng.randint(12, len(ask.prompt) * 2 // 3)
-            shots += of(Cause.KEY_TOKENISATION, [ask], Wrong(first=length))
+            wrong = Wrong(first=length) if n % 2 else Wrong(last=length)
+            shots += of(Cause.KEY_TOKENISATION, [ask], wrong)
         for n, ask in enumerate(self.some(resident)):
             shots += of(Cause.KEY_NORMALISATION, [_respelt(ask, n)], Wrong(raw=True))
         return shots

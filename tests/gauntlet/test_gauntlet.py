@@ -6,27 +6,23 @@ What was injected is written to a file that the detector never reads.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from tests.gauntlet.confusion import Confusion, compare
+from tests.gauntlet.confusion import Confusion
 from tests.gauntlet.run import Gauntlet
-from tests.gauntlet.shots import write_labels
 from tests.gauntlet.traps import doctor, found, spoilt_model, statuses
 from tests.gauntlet.world import World
 from warmup_lib import stack
 from warmup_lib.causes import Cause
-from warmup_lib.cli import main
 
 pytestmark = pytest.mark.host
 
 SEED = 20260316
 AT_LEAST = 10
-"""Injections of each cause."""
+"""Requests with each cause."""
 
 GOOD = 0.95
 """Least precision and recall of each cause."""
@@ -49,22 +45,14 @@ def gauntlet(tmp_path_factory: pytest.TempPathFactory, stack_artifacts: Path) ->
 
 @pytest.fixture(scope="module")
 def confusion(gauntlet: Gauntlet) -> Confusion:
-    world = gauntlet.world
-    labels = world.home / "labels.json"
-    write_labels(labels, gauntlet.labels)
-    arguments = ["--plan", world.plan_id, "--requests", str(gauntlet.log), "--json"]
-    told = CliRunner().invoke(main, ["explain", *arguments, "--config", str(world.settings)])
-    assert told.exit_code == 0, told.output
-    window = json.loads(told.stdout)["window"]
-    rows = world.lake.read("causes", {"plan_id": world.plan_id, "window": window}).to_pylist()
-    return compare(json.loads(labels.read_text()), rows)
+    return gauntlet.judge()
 
 
 def test_every_cause_is_told(confusion: Confusion, capsys: pytest.CaptureFixture[str]) -> None:
     with capsys.disabled():
         print(f"\n{confusion.table()}")
     for cause in set(Cause) - {Cause.UNKNOWN}:
-        assert confusion.injected(cause) >= AT_LEAST, cause
+        assert confusion.requests[cause] >= AT_LEAST, cause
         assert confusion.precision(cause) >= GOOD, cause
         assert confusion.recall(cause) >= GOOD, cause
 

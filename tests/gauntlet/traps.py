@@ -23,19 +23,24 @@ _SICK = 24
 """Requests with the trap in them; as many sound ones are beside them where that is how it comes."""
 
 
-def doctor(world: World, *arguments: str) -> tuple[int, dict[str, Any]]:
-    """Run `warmup doctor` as a user does; return its exit code and what it says."""
-    fixed = ["doctor", "--json", "--config", str(world.settings)]
+def cli(*arguments: str) -> tuple[int, dict[str, Any]]:
+    """Run `warmup` as a user does; return its exit code and what it says."""
     done = subprocess.run(
-        [sys.executable, "-m", "warmup_lib.cli", *fixed, *arguments],
+        [sys.executable, "-m", "warmup_lib.cli", *arguments, "--json"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.stdout, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
-    assert "traps" in told, told
     return done.returncode, told
+
+
+def doctor(world: World, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Run `warmup doctor`; return its exit code and what it says."""
+    code, told = cli("doctor", "--config", str(world.settings), *arguments)
+    assert "traps" in told, told
+    return code, told
 
 
 def statuses(told: Mapping[str, Any]) -> dict[str, str]:

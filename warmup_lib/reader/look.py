@@ -117,7 +117,10 @@ def looking(asked: Asked, cache: Cache) -> Steps:
 
 def _result(asked: Asked, cache: Cache, seen: _Seen, **more: Any) -> Found:
     evidence = Evidence(
-        looked=tuple(seen.looked), bypass=asked.bypass, secret_id=cache.places.keys.secret_id
+        looked=tuple(seen.looked),
+        bypass=asked.bypass,
+        secret_id=cache.keys.secret_id,
+        template=cache.keys.template or None,
     )
     if any(look.similarity is not None for look in seen.looked):
         evidence = replace(evidence, encoder=cache.places.encoder)
