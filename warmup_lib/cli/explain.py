@@ -77,12 +77,12 @@ def causes(console: Console, facts: dict[str, Any]) -> None:
     ]
     title = f"Why {facts['misses']:,} look-ups of {facts['window']} missed"
     console.print(table(title, "layer", "cause", "misses", "share", "", rows=rows))
-    remedies = [
-        [one["cause"], one["count"], one["meaning"], one["remedy"], one["link"]]
-        for one in facts["remedies"]
-    ]
-    columns = ("cause", "misses", "what it means", "what to do", "more")
-    console.print(table("What to do", *columns, rows=remedies))
+    for one in facts["remedies"]:
+        console.print(
+            f"[bold]{one['cause']}[/] ({one['count']:,}): {one['meaning']}. {one['remedy']} "
+            f"[dim]{one['link']}[/]",
+            soft_wrap=True,
+        )
     console.print(f"unknown: {percent(facts['unknown_share'])} of the misses")
 
 

@@ -79,13 +79,25 @@ def _gone(
 def _looked_at(item: PlanItem, miss: Miss, standing: Standing, target: str) -> Found | None:
     """Judge by the look that verifying took, just before the replay."""
     row = standing.residency.get((item.item_id, target))
-    if row is None or row["resident"] or row["evidence"] == UNFINISHED:
+    if row is None or row["evidence"] == UNFINISHED:
         return None
+    if row["resident"]:
+        return _since(miss)
     if row["evidence"].startswith("vector of "):
         return Cause.KEY_ENCODER, "the entry holds a vector of another size"
     if row["evidence"] == "made from other content":
         return Cause.NOT_APPLIED, "the entry holds older content"
     return _dropped(item, miss, standing, target)
+
+
+def _since(miss: Miss) -> Found | None:
+    """Judge what was there when it was looked at, and not when it was replayed after that.
+
+    On a Redis nothing is lost between the two, so that something else is wrong.
+    """
+    if miss.layer == PREFIXES and miss.cached_tokens is not None:
+        return Cause.EVICTED, f"proven, then cached_tokens={miss.cached_tokens}"
+    return None
 
 
 def _dropped(item: PlanItem, miss: Miss, standing: Standing, target: str) -> Found:

@@ -27,6 +27,7 @@ SELECT
     context_digest,
     response_digest,
     text_digest,
+    any_value(head_digest) AS head_digest,
     arg_max(text, day) AS text,
     {_LETTERS.format("arg_max(text, day)")} AS letters,
     arg_max(COALESCE(unwarmable, ''), day) AS unwarmable,
@@ -49,6 +50,13 @@ FROM heads
 WHERE day <= CAST($day AS DATE)
 GROUP BY tenant, head_digest
 """
+
+
+class Where(NamedTuple):
+    """The context and the head in which something was asked."""
+
+    context: str
+    head: str
 
 
 class Once(NamedTuple):
@@ -101,11 +109,11 @@ class History:
         rows = self._join(asked, "heads_seen", "head_digest", "head_digest, head_digest")
         return {(tenant, digest): Once(*rest) for tenant, digest, *rest in rows}
 
-    def of_texts(self, asked: Iterable[Text]) -> dict[Text, list[tuple[str, Once]]]:
-        """Return, by tenant and text digest, where a text was asked: context and identity."""
+    def of_texts(self, asked: Iterable[Text]) -> dict[Text, list[tuple[Where, Once]]]:
+        """Return, by tenant and text digest, where a text was asked, and what it was."""
         return self._in_contexts(asked, "text_digest")
 
-    def same_letters(self, texts: Mapping[Text, str]) -> dict[Text, list[tuple[str, Once]]]:
+    def same_letters(self, texts: Mapping[Text, str]) -> dict[Text, list[tuple[Where, Once]]]:
         """Return where texts were asked that differ only in case, digits, space, punctuation.
 
         Args:
@@ -177,17 +185,17 @@ class History:
 
     def _in_contexts(
         self, asked: Iterable[Text], column: str
-    ) -> dict[Text, list[tuple[str, Once]]]:
+    ) -> dict[Text, list[tuple[Where, Once]]]:
         self._register(asked)
         rows = self._connection.execute(
-            f"SELECT tenant, {column}, context_digest, response_digest, text_digest, unwarmable, "
-            f"CAST(last_day AS VARCHAR) FROM seen "
+            f"SELECT tenant, {column}, context_digest, head_digest, response_digest, text_digest, "
+            f"unwarmable, CAST(last_day AS VARCHAR) FROM seen "
             f"WHERE (tenant, {column}) IN (SELECT tenant, digest FROM asked) "
             "ORDER BY last_day DESC, response_digest"
         ).fetchall()
-        found: dict[Text, list[tuple[str, Once]]] = defaultdict(list)
-        for tenant, value, context, *rest in rows:
-            found[tenant, value].append((context, Once(*rest)))
+        found: dict[Text, list[tuple[Where, Once]]] = defaultdict(list)
+        for tenant, value, context, head, *rest in rows:
+            found[tenant, value].append((Where(context, head), Once(*rest)))
         return found
 
     def _letters(self, texts: Mapping[Text, str]) -> dict[Text, Text]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from warmup_lib.causes import Cause
@@ -24,6 +24,7 @@ Open = Sequence[tuple[Miss, str | None]]
 """Misses that nothing was planned for under their own digest, and why it was left out."""
 
 _NEW = Verdict(Cause.UNSEEN, "history=nothing like it")
+_ELSEWHERE = Verdict(Cause.UNSEEN, "history=its text, but in other contexts")
 
 
 @dataclass
@@ -112,11 +113,11 @@ class Unplanned:
 
     def _by_variant(self, miss: Miss, known: dict[tuple[str, str], list[Variant]]) -> Verdict:
         asked = miss.asked
-        alike = known.get((asked.tenant, asked.text_digest), [])
-        if miss.layer == RESPONSES:
-            alike = in_context(alike, asked.context_digest)
+        every = known.get((asked.tenant, asked.text_digest), [])
+        alike = in_context(every, asked.context_digest) if miss.layer == RESPONSES else every
         if not alike:
-            return _NEW
+            heads = {one.where.head for one in every}
+            return self._under_new_head(miss, heads) or (_ELSEWHERE if every else _NEW)
         first = alike[0]
         told = f"variant={first.how}"
         digest = first.once.digest if miss.layer == RESPONSES else first.once.text_digest
@@ -146,18 +147,31 @@ class Unplanned:
         asked = miss.asked
         if not asked.system_prompt and not asked.tools:
             return Verdict(Cause.SUB_BLOCK, "head=none: requests share nothing")
-        place = (asked.tenant, asked.model, asked.model_revision, asked.adapter)
-        head = Head(place, asked.head_digest, asked.system_prompt or "", asked.tools or "")
-        alike = self.history.similar_heads(
-            asked.tenant, head_digest(head), asked.system_prompt or ""
-        )
-        for how, once in alike:
+        for how, once in self._alike_heads(miss):
             told = f"variant={how}"
             if items := self.standing.planned(miss.layer, miss.tier, asked.tenant, once.digest):
                 return Verdict(Cause.LEFT_OUT, f"{told} planned, new each time", items[0].item_id)
             key = (miss.layer, asked.tenant, once.digest)
             return by_reason(self.left_out.of([key]).get(key), told) or _no_candidate(once, told)
         return _NEW
+
+    def _under_new_head(self, miss: Miss, heads: Collection[str]) -> Verdict | None:
+        """Return what a system prompt shows that is new each time, for a text that is not new."""
+        place = (miss.asked.tenant, miss.asked.head_digest)
+        if not heads or place in self.history.heads([place]):
+            return None
+        for how, once in self._alike_heads(miss):
+            if once.digest in heads:
+                why = once.unwarmable[:60] or "its system prompt is new each time"
+                return Verdict(Cause.LEFT_OUT, f"{why} head_variant={how}")
+        return None
+
+    def _alike_heads(self, miss: Miss) -> list[tuple[str, Once]]:
+        asked = miss.asked
+        place = (asked.tenant, asked.model, asked.model_revision, asked.adapter)
+        head = Head(place, asked.head_digest, asked.system_prompt or "", asked.tools or "")
+        template, text = head_digest(head), asked.system_prompt or ""
+        return self.history.similar_heads(asked.tenant, template, text)
 
     def _segments(self, rest: Open) -> list[Verdict]:
         before = self.history.segments()

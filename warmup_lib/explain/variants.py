@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from warmup_lib.distil.near import MAX_CHARS, near_pairs
-from warmup_lib.explain.history import History, Once, Text
+from warmup_lib.explain.history import History, Once, Text, Where
 from warmup_lib.guard import signature
 from warmup_lib.keys import embedding_text
 
@@ -20,12 +20,12 @@ class Variant(NamedTuple):
     Attributes:
         how: `case`: but for letter case; `letters`: but for case, digits, white space and
             punctuation; `near`: a near duplicate.
-        context: The context it was asked in.
+        where: The context and head it was asked in.
         once: What it was.
     """
 
     how: str
-    context: str
+    where: Where
     once: Once
 
 
@@ -37,15 +37,15 @@ def variants(texts: Mapping[Text, str], history: History) -> dict[Text, list[Var
         history: The history.
     """
     found: dict[Text, list[Variant]] = defaultdict(list)
-    for text, places in history.of_texts(texts).items():
-        found[text] += [Variant(CASE, context, once) for context, once in places]
-    for text, places in history.same_letters(texts).items():
-        found[text] += [Variant(LETTERS, context, once) for context, once in places]
+    for text, those in history.of_texts(texts).items():
+        found[text] += [Variant(CASE, where, once) for where, once in those]
+    for text, those in history.same_letters(texts).items():
+        found[text] += [Variant(LETTERS, where, once) for where, once in those]
     near = _near(texts, history)
-    where = history.of_texts({other for others in near.values() for other in others})
+    places = history.of_texts({other for others in near.values() for other in others})
     for text, others in near.items():
         for other in others:
-            found[text] += [Variant(NEAR, context, once) for context, once in where[other]]
+            found[text] += [Variant(NEAR, where, once) for where, once in places[other]]
     return found
 
 
@@ -81,4 +81,4 @@ def _pairs(asked: Mapping[str, str], known: Mapping[str, str]) -> dict[str, list
 
 def in_context(found: Sequence[Variant], context: str) -> list[Variant]:
     """Return the variants that were asked in one context."""
-    return [one for one in found if one.context == context]
+    return [one for one in found if one.where.context == context]
