@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from warmup_lib.evidence import FIELD, Evidence
-from warmup_lib.keys import KEY_VERSION
+from warmup_lib.keys import take_apart
 
-_OWN = re.compile(
-    rf"{KEY_VERSION}:(?P<secret>[0-9a-f]{{6}}):(?P<scope>[0-9a-f]{{16}}):(?P<layer>[a-z0-9.]+)"
-    r"(?::(?P<encoder>[0-9a-f]{16}))?(?::(?P<place>[0-9a-f]{12}):(?P<digest>[0-9a-f]{32}))?"
-)
 _LITELLM_OFF = "Cache OFF"
 _FIELDS = ("user_segment", "locale", "intent", "ab_arm", "session_id")
 _NO_FIELD = frozenset({FIELD, "cache_key", "litellm_call_id", "spend", "call_type", "route"})
@@ -29,24 +24,6 @@ _COLUMNS = (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class OwnKey:
-    """A key or index name of docs/keys.md, taken apart; the parts it lacks are None."""
-
-    secret: str
-    scope: str
-    layer: str
-    encoder: str | None
-    place: str | None
-    digest: str | None
-
-
-def own_key(text: str) -> OwnKey | None:
-    """Return the parts of a key of our own form; None: it has another."""
-    found = _OWN.fullmatch(text)
-    return OwnKey(**found.groupdict()) if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +81,9 @@ class Row:
             seen = self.evidence
             environment = (seen.secret_id, seen.encoder, seen.template, seen.adapter)
             for look in seen.looked:
-                own = own_key(look.key)
+                own = take_apart(look.key)
                 if look.similarity is None and (own is None or own.digest):
-                    scope = own.scope if own else None
+                    scope = own.tenant if own else None
                     found.append(
                         Key(
                             look.layer,

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from warmup_lib.doctor.log import own_key
-from warmup_lib.keys import canonical_text
+from warmup_lib.keys import canonical_text, take_apart
 from warmup_lib.targets.store import RedisStore
 
 MOST_KEYS = 20_000
@@ -68,8 +67,8 @@ class Stored:
     @property
     def tenants(self) -> set[str]:
         """What names a tenant in its fields, labelled parts of its key, or our own form of key."""
-        if (own := own_key(self.key)) is not None:
-            return {own.scope}
+        if (own := take_apart(self.key)) is not None:
+            return {own.tenant}
         named = {value for name, value in self.fields.items() if _TENANT.fullmatch(name.lower())}
         labels = [_LABELLED.fullmatch(part) for part in self.parts]
         named |= {m["value"] for m in labels if m and _TENANT.fullmatch(m["name"].lower())}
@@ -101,7 +100,7 @@ class Stored:
         for part in self.parts:
             if (label := _LABELLED.fullmatch(part)) and _DIMENSION.fullmatch(label["name"].lower()):
                 found[label["name"]] = label["value"]
-            elif (value := _VALUE.fullmatch(part.lower())) and own_key(self.key) is None:
+            elif (value := _VALUE.fullmatch(part.lower())) and take_apart(self.key) is None:
                 found[str(value.lastgroup)] = part
         return found
 
@@ -196,7 +195,7 @@ async def _of_hashes(store: RedisStore, keys: Sequence[bytes]) -> list[Stored]:
 
 
 async def _of_texts(store: RedisStore, keys: Sequence[bytes]) -> list[Stored]:
-    likely = [key for key in keys if own_key(_text(key)) is None and _likely(_text(key))]
+    likely = [key for key in keys if take_apart(_text(key)) is None and _likely(_text(key))]
     replies = await store.run([["GETRANGE", key, 0, _LONGEST] for key in likely])
     found = []
     for key, reply in zip(likely, replies, strict=True):

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from warmup_lib.doctor.base import Part, counted
-from warmup_lib.doctor.log import Log, Row, own_key
+from warmup_lib.doctor.log import Log, Row
 from warmup_lib.doctor.store import Index, Kept, Stored, asked
-from warmup_lib.keys import Keys
+from warmup_lib.keys import FALLBACK_TENANTS, Keys, take_apart
 from warmup_lib.targets.chat import Chat, Head, own
 from warmup_lib.targets.host import ModelHost
 from warmup_lib.targets.metrics import cache_size
@@ -24,12 +24,6 @@ _SALTS = (
     "Send a `cache_salt` for each tenant, on a host that keeps salts apart, or give tenants hosts "
     "of their own."
 )
-
-_DEFAULTS = frozenset(
-    {"default", "none", "null", "nil", "undefined", "unknown", "anonymous", "anon", "na", "n/a",
-     "-", "tenant", "no-tenant", "unset", "empty", "public", "shared", "global"}
-)  # fmt: skip
-"""Names that stand for no tenant; where it is the only one, it is that tenant's name."""
 
 
 def look_at_log(log: Log, keys: Keys) -> Part:
@@ -46,7 +40,7 @@ def look_at_log(log: Log, keys: Keys) -> Part:
     if wrong := _other_scopes(log.rows, keys):
         told.append(f"looked up under another tenant's keys: {counted(wrong, 'request')}")
         remedies.append(IN_EVERY_KEY)
-    defaults = {name for name in log.tenants if name.strip().lower() in _DEFAULTS}
+    defaults = {name for name in log.tenants if name.strip().lower() in FALLBACK_TENANTS}
     if defaults and log.tenants - defaults:
         count = sum(row.tenant in defaults for row in log.rows)
         told.append(f"with a default in the tenant's place: {counted(count, 'request')}")
@@ -74,11 +68,11 @@ def _other_scopes(rows: Iterable[Row], keys: Keys) -> int:
     scopes: dict[str, str] = {}
     wrong = 0
     for row in rows:
-        asked_for = [own_key(look.key) for look in row.evidence.looked] if row.evidence else []
-        ours = [key for key in asked_for if key is not None and key.secret == keys.secret_id]
+        asked_for = [take_apart(look.key) for look in row.evidence.looked] if row.evidence else []
+        ours = [key for key in asked_for if key is not None and key.secret_id == keys.secret_id]
         if ours and row.tenant not in scopes:
             scopes[row.tenant] = keys.scope(row.tenant)
-        wrong += any(key.scope != scopes[row.tenant] for key in ours)
+        wrong += any(key.tenant != scopes[row.tenant] for key in ours)
     return wrong
 
 

@@ -11,13 +11,10 @@ from warmup_lib.evidence import Looked
 from warmup_lib.explain.guesses import Guess, made, of_dimensions, of_requests, of_text
 from warmup_lib.explain.known import Known
 from warmup_lib.explain.miss import Miss, Verdict
-from warmup_lib.explain.parts import Parts, by_part, nearest, take_apart
+from warmup_lib.explain.parts import by_part, nearest
 from warmup_lib.explain.places import own_keys
-from warmup_lib.keys import canonical_text
+from warmup_lib.keys import FALLBACK_TENANTS, Parts, canonical_text, take_apart
 from warmup_lib.places import RESPONSES, SYSTEM_PROMPTS, Places
-
-_USUAL = ("default", "anonymous", "public", "unknown", "global", "shared", "none", "null", "tenant")
-"""Names that gateways are known to fall back to where a request names no tenant."""
 
 
 class Mismatch:
@@ -31,7 +28,9 @@ class Mismatch:
     def __init__(self, places: Places, known: Known) -> None:
         self._places = places
         self._known = known
-        self._scopes = {places.keys.scope(name): "a common fallback" for name in _USUAL}
+        self._scopes = {
+            places.keys.scope(name): "a common fallback" for name in sorted(FALLBACK_TENANTS)
+        }
         self._scopes |= {places.keys.scope(name): "another tenant" for name in known.tenants}
         self._told: dict[tuple[str, str], Verdict | None] = {}
 

@@ -12,6 +12,13 @@ from warmup_lib.errors import InputDataError
 from warmup_lib.keys.params import is_empty, to_json
 from warmup_lib.keys.text import canonical_text
 
+FALLBACK_TENANTS = frozenset(
+    {"anon", "anonymous", "default", "empty", "global", "nil", "no-tenant", "none", "null",
+     "public", "shared", "tenant", "undefined", "unknown", "unset"}
+)  # fmt: skip
+"""Names that gateways are known to fall back to where a request names no tenant. They are tenants
+like others here: one may be called so."""
+
 _WILDCARDS = re.compile(r"[*?%\s]*")
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 _FILLERS = re.compile(
