@@ -6,8 +6,8 @@ both. The run's partition key is the day of the traffic, the day before the run.
 be in the inbox by then.
 
 **What it does:** takes in the inbox, then verifies the plan that served that day:
-what is resident, and which share of the day's requests the warmed entries serve. A day without
-requests proves residency alone.
+what is resident, which share of the day's requests the warmed entries serve, and why the others
+missed (table `causes`, `docs/causes.md`). A day without requests proves residency alone.
 
 **It fails**, without a retry, where completion or hit ratio is below its gate (`gates` in the
 configuration): the failed run is the finding. Only a target that is down is tried again.
@@ -53,7 +53,7 @@ def warmup_validate() -> None:
 
     @task(outlets=[WARMTH])
     def validate(params: dict[str, Any]) -> Facts:
-        """Measure what is resident and the hit ratio; fail below the gates."""
+        """Measure what is resident, the hit ratio and the causes; fail below the gates."""
         return stages.validate(stages.run_day(), params["plan_id"])
 
     ingest() >> validate()

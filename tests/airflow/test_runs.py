@@ -239,6 +239,8 @@ def test_a_validation_measures_the_nightly_plan_on_the_day_it_was_made_for(site:
     assert (told["plan_id"], told["window"], told["in_sample"]) == (nightly, LATER, False)
     assert told["gates"]["cache_hit_ratio"]["value"] > 0.01
     assert told["hit_ratio"]["responses"]["overall"] > 0.01
+    assert sum(told["causes"].values()) == told["misses"] > 0
+    assert told["unknown_share"] <= 0.02
 
 
 def test_a_gate_that_fails_fails_the_validation_at_once(site: Site) -> None:

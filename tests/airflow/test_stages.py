@@ -37,6 +37,7 @@ class Library:
             "plan": {"plan_id": PLAN_ID, "decision": "planned"},
             "apply": {"plan_id": PLAN_ID, "unavailable": []},
             "verify": {"plan_id": PLAN_ID, "gates": GOOD},
+            "explain": {"misses": 3, "causes": {"unseen": 3}, "unknown_share": 0.0},
         }
 
     def config(self, targets: Any = None) -> Config:
@@ -77,7 +78,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
 
     fake = Library()
     monkeypatch.setattr(stages, "task_config", fake.config)
-    for name in ("plan", "apply", "verify"):
+    for name in ("plan", "apply", "verify", "explain"):
         monkeypatch.setattr(pipeline, name, fake.stage(name))
     return fake
 
@@ -178,6 +179,24 @@ def test_warmth_is_announced_only_where_the_gates_hold(
     library.facts["verify"]["gates"] = GOOD
     stages.verify("2026-03-14", PLAN_ID)
     assert context["outlet_events"][WARMTH].partitions == ["2026-03-14"]
+
+
+def test_misses_are_explained_where_there_is_traffic_also_below_a_gate(
+    library: Library, context: dict[str, Any]
+) -> None:
+    from warmup_lib.airflow import stages
+
+    assert context
+    facts = stages.verify("2026-03-14", PLAN_ID, later="2026-03-15")
+    assert facts["causes"] == {"unseen": 3}
+    assert library.calls[-1] == ("explain", (PLAN_ID,), {"day": "2026-03-15"})
+    assert "causes" not in stages.verify("2026-03-14", PLAN_ID)
+    library.facts["verify"]["gates"] = {
+        "cache_hit_ratio": {"passed": False, "value": 0.1, "threshold": 0.3}
+    }
+    with pytest.raises(GateFailed):
+        stages.verify("2026-03-14", PLAN_ID, later="2026-03-16")
+    assert library.calls[-1] == ("explain", (PLAN_ID,), {"day": "2026-03-16"})
 
 
 def test_an_empty_inbox_leaves_the_lake_as_it_is(caplog: pytest.LogCaptureFixture) -> None:

@@ -175,7 +175,7 @@ def apply(planned: Facts, *, targets: Sequence[str] | None = None) -> Facts:
 def verify(
     day: str, plan_id: str, *, later: str | None = None, targets: Sequence[str] | None = None
 ) -> Facts:
-    """Prove residency and, where later traffic is named, measure the hit ratio on it.
+    """Prove residency and, where later traffic is named, measure and explain what it missed.
 
     Args:
         day: The run's log day, under which warmth is announced.
@@ -189,9 +189,14 @@ def verify(
     """
     from warmup_lib import pipeline
 
-    report = pipeline.verify(task_config(targets), plan_id, day=later, progress=LogProgress())
+    config = task_config(targets)
+    report = pipeline.verify(config, plan_id, day=later, progress=LogProgress())
     facts = told(report)
     check_targets(report.facts)
+    if later is not None:
+        # Before the gates: a plan that failed one is what has to be explained.
+        why = told(pipeline.explain(config, plan_id, day=later, progress=LogProgress()))
+        facts = Facts(facts | {name: why[name] for name in ("misses", "causes", "unknown_share")})
     check_gates(report.facts)
     announce(WARMTH, day, facts)
     return facts

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warmup_lib import pipeline
-from warmup_lib.cli import figure, render, scoring
+from warmup_lib.cli import explain, figure, render, scoring
 from warmup_lib.cli.common import ERR, Call, command, table
 from warmup_lib.config import Config, DocumentsConfig, warmup_home
 from warmup_lib.errors import ConfigError, GateFailed
@@ -61,7 +61,7 @@ class Run:
 @click.option("--scale", default=1.0, show_default=True, help="Size of the log; 1 is 70,000 rows.")
 @command
 def demo(call: Call, log: str, folder: Path, scale: float) -> None:
-    """Run the main job end to end: log, plan, warm, prove, measure.
+    """Run the main job end to end: log, plan, warm, prove, measure, explain.
 
     Everything stays in --folder; a second run reuses what is there. The embedded stack keeps
     running afterwards: `warmup stack down` stops it.
@@ -104,6 +104,8 @@ def _run(run: Run, log: str, scale: float, progress: Progress) -> dict[str, Any]
         pipeline.ingest(run.config, days[-1:], "jsonl", progress)
     with run.step("verify"):
         verified = pipeline.verify(run.config, plan_id, day=later, progress=progress)
+    with run.step("explain"):
+        explained = pipeline.explain(run.config, plan_id, day=later, progress=progress)
     picture = _draw(run, plan_id, later, verified)
     return {
         "composed": True,
@@ -113,6 +115,7 @@ def _run(run: Run, log: str, scale: float, progress: Progress) -> dict[str, Any]
         "embedded_texts": sum(r.facts.get("embedded", 0) for r in built if r.stage == "embed"),
         "apply": applied.facts,
         "verify": verified.facts,
+        "explain": explained.facts,
         "skipped": run.skipped,
         "seconds": run.seconds,
         "picture": str(picture),
@@ -203,6 +206,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     render.tenants(console, verified)
     scoring.calibration(console, verified)
     render.first_token(console, verified)
+    explain.causes(console, facts["explain"])
     render.gates(console, verified)
     for reason in facts["skipped"]:
         console.print(f"[yellow]skipped:[/] {reason}", soft_wrap=True)
