@@ -21,6 +21,7 @@ COMMANDS = {
     "verify": "work",
     "explain": "explain",
     "backtest": "backtest",
+    "dimensions": "dimensions",
     "doctor": "doctor",
     "metrics": "metrics",
     "sql": "sql",
