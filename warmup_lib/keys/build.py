@@ -11,6 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from warmup_lib.errors import InputDataError
 from warmup_lib.keys.params import canonical_params, to_json
@@ -101,11 +102,7 @@ class Keys:
 
     def digest(self, domain: str, *parts: str) -> str:
         """Return 32 hex digits over `domain` and `parts`, each with its length before it."""
-        pieces = []
-        for part in (domain, *parts):
-            data = part.encode("utf-8", "surrogatepass")
-            pieces += [len(data).to_bytes(8, "big"), data]
-        return hmac.digest(self._secret, b"".join(pieces), "sha256").hex()[:32]
+        return _digest(self._secret, domain, *parts)
 
     def text_digest(self, text: str) -> str:
         """Return the identity of a text for embeddings."""
@@ -155,7 +152,7 @@ class Keys:
 
     def scope(self, tenant: str) -> str:
         """Return the 16 hex digits that stand for a tenant in keys and index names."""
-        return self.digest("tenant", check_tenant(tenant))[:16]
+        return _remembered(self._secret, "tenant", check_tenant(tenant))[:16]
 
     def key(
         self,
@@ -214,4 +211,16 @@ class Keys:
         return {"dimensions": to_json(given)} if given else {}
 
     def _place(self, model: str, revision: str | None, adapter: str | None) -> str:
-        return self.digest("place", model, revision or "", adapter or "")[:12]
+        return _remembered(self._secret, "place", model, revision or "", adapter or "")[:12]
+
+
+def _digest(secret: bytes, *parts: str) -> str:
+    pieces = []
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        pieces += [len(data).to_bytes(8, "big"), data]
+    return hmac.digest(secret, b"".join(pieces), "sha256").hex()[:32]
+
+
+_remembered = lru_cache(maxsize=4096)(_digest)
+"""Of tenants and places: a lookup asks for a few of them again and again."""

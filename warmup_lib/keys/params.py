@@ -56,6 +56,9 @@ _NEWER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameters that have two names; where both are given, hosts go by the newer one."""
 
 
+_JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def canonical_params(params: Mapping[str, Any]) -> str:
     """Return the answer-changing parameters as JSON; absent, empty and default are one value.
 
@@ -65,8 +68,11 @@ def canonical_params(params: Mapping[str, Any]) -> str:
     kept = {}
     for name, default in _DEFAULTS.items():
         newer = params.get(_NEWER_NAMES.get(name, name))
-        value = _plain(params.get(name) if newer is None else newer)
-        if not is_empty(value) and to_json(value) != default:
+        given = params.get(name) if newer is None else newer
+        if is_empty(given):
+            continue
+        value = _plain(given)
+        if to_json(value) != default:
             kept[name] = value
     return to_json(kept)
 
@@ -83,7 +89,7 @@ def to_json(value: Any) -> str:
         InputDataError: It can't be written as JSON, or is nested too deep.
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return _JSON.encode(value)
     except (TypeError, ValueError, RecursionError):
         raise InputDataError("a part of this request can't be written as JSON") from None
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from warmup_lib.errors import InputDataError
@@ -82,6 +83,11 @@ def check_tenant(tenant: str) -> str:
     """
     if not isinstance(tenant, str):
         raise InputDataError("a tenant is needed: it is a text")
+    return _checked_tenant(tenant)
+
+
+@lru_cache(maxsize=4096)
+def _checked_tenant(tenant: str) -> str:
     name = unicodedata.normalize("NFC", tenant).strip()
     if _WILDCARDS.fullmatch(name):
         raise InputDataError("a tenant is needed: it may be neither empty nor a wildcard")

@@ -132,15 +132,18 @@ class Reader:
 
     async def _look(self, asked: Asked) -> Found:
         with current().lookup(self.cache.keys.scope(asked.request.tenant)) as told:
-            steps = looking(asked, self.cache)
+            steps = looking(asked, self.cache, self._epoch)
             reply: Any = None
             try:
                 while True:
                     reply = await self._answer(steps.send(reply))
             except StopIteration as end:
-                found = _with_epoch(end.value, self._wire.epoch)
+                found: Found = end.value
             told.evidence, told.served = found.evidence, found.served
         return found
+
+    def _epoch(self) -> str | None:
+        return self._wire.epoch
 
     async def _answer(self, step: Step) -> Any:
         if isinstance(step, str):
@@ -231,13 +234,13 @@ class SyncReader:
         """
         asked = asked_of(self.cache, request, headers, user_segment, retrieves)
         with current().lookup(self.cache.keys.scope(request.tenant)) as told:
-            steps = looking(asked, self.cache)
+            steps = looking(asked, self.cache, self._epoch)
             reply: Any = None
             try:
                 while True:
                     reply = self._answer(steps.send(reply))
             except StopIteration as end:
-                found = _with_epoch(end.value, self._wire.epoch)
+                found: Found = end.value
             told.evidence, told.served = found.evidence, found.served
         return found
 
@@ -252,6 +255,9 @@ class SyncReader:
         asked = asked_of(self.cache, request)
         return kept(self._wire.ask(keeping(asked, self.cache, answer, vector, time.time())))
 
+    def _epoch(self) -> str | None:
+        return self._wire.epoch
+
     def _answer(self, step: Step) -> Any:
         return _vector(self.cache, step) if isinstance(step, str) else self._wire.ask(step)
 
@@ -263,10 +269,6 @@ def _vector(cache: Cache, text: str) -> Any:
         return cache.encode(text)
     except Exception as error:
         return error
-
-
-def _with_epoch(found: Found, epoch: str | None) -> Found:
-    return replace(found, evidence=replace(found.evidence, redis_epoch=epoch))
 
 
 def _computed(made: Computed | str) -> Computed:

@@ -11,7 +11,7 @@ import json
 import math
 import struct
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -62,6 +62,7 @@ class Asked:
 class _Seen:
     """What was seen so far."""
 
+    epoch: Callable[[], str | None]
     looked: list[Looked] = field(default_factory=list)
     vector: bytes | None = None
     chunk_ids: tuple[str, ...] | None = None
@@ -104,9 +105,15 @@ def asked_of(
     )
 
 
-def looking(asked: Asked, cache: Cache) -> Steps:
-    """Look a request up: what equal requests left in one round trip, then what similar ones did."""
-    seen = _Seen()
+def looking(asked: Asked, cache: Cache, epoch: Callable[[], str | None]) -> Steps:
+    """Look a request up: what equal requests left in one round trip, then what similar ones did.
+
+    Args:
+        asked: The request.
+        cache: Where to look.
+        epoch: Tells the identity of the Redis's process, once it was asked.
+    """
+    seen = _Seen(epoch)
     if asked.bypass is not None:
         return _result(asked, cache, seen)
     served = yield from _equal(asked, cache, seen)
@@ -116,14 +123,15 @@ def looking(asked: Asked, cache: Cache) -> Steps:
 
 
 def _result(asked: Asked, cache: Cache, seen: _Seen, **more: Any) -> Found:
+    similar = any(look.similarity is not None for look in seen.looked)
     evidence = Evidence(
         looked=tuple(seen.looked),
         bypass=asked.bypass,
         secret_id=cache.keys.secret_id,
+        encoder=cache.encoder if similar else None,
         template=cache.keys.template or None,
+        redis_epoch=seen.epoch(),
     )
-    if any(look.similarity is not None for look in seen.looked):
-        evidence = replace(evidence, encoder=cache.places.encoder)
     return Found(
         hit="answer" in more,
         evidence=evidence,

@@ -53,7 +53,7 @@ class AsyncWire:
 
     async def ask(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies, in order; an exception for each that failed."""
-        packed = [_packed(command) for command in commands]
+        packed = _packed(commands)
         try:
             async with asyncio.timeout(self._timeout_s), self._turns:
                 if self._free:
@@ -118,7 +118,7 @@ class SyncWire:
 
     def ask(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies, in order; an exception for each that failed."""
-        packed = [_packed(command) for command in commands]
+        packed = _packed(commands)
         try:
             try:
                 connection = self._free.pop()
@@ -161,12 +161,13 @@ class SyncWire:
         return replies
 
 
-def _packed(command: Command) -> bytes:
-    packed: bytes = hiredis.pack_command(tuple(command))  # type: ignore[arg-type]
-    return packed
+def _packed(commands: Sequence[Command]) -> list[bytes]:
+    """Return the commands as one piece, for each piece of a list is sent by itself."""
+    pieces = (hiredis.pack_command(tuple(command)) for command in commands)  # type: ignore[arg-type]
+    return [b"".join(pieces)]
 
 
-_ABOUT = [_packed(["INFO", "server"])]
+_ABOUT = _packed([["INFO", "server"]])
 
 
 def _run_id(info: Any) -> str | None:
