@@ -20,6 +20,7 @@ COMMANDS = {
     "apply": "work",
     "verify": "work",
     "explain": "explain",
+    "lookup": "lookup",
     "backtest": "backtest",
     "dimensions": "dimensions",
     "doctor": "doctor",

@@ -23,7 +23,7 @@ def open_targets(config: Config, names: Sequence[str] | None = None) -> list[Tar
     Raises:
         ConfigError: There are none, a name is unknown, or an address or key is missing or wrong.
     """
-    settings = _embedded() if config.targets == "embedded" else config.targets
+    settings = _settings(config)
     if not settings:
         raise ConfigError("the configuration names no targets: add some, or write `embedded`")
     known = [setting.name for setting in settings]
@@ -32,6 +32,30 @@ def open_targets(config: Config, names: Sequence[str] | None = None) -> list[Tar
     if unknown := sorted(set(names or ()) - set(known)):
         raise ConfigError(f"no such target: {', '.join(unknown)}; there are {', '.join(known)}")
     return [_open(s, config) for s in settings if names is None or s.name in names]
+
+
+def redis_url(config: Config, name: str | None = None) -> str:
+    """Return the address of a Redis, for whoever reads it without a `RedisStore`.
+
+    Args:
+        config: The settings.
+        name: Its name; None: the first one.
+
+    Raises:
+        ConfigError: There is none of this name, or its address is missing or wrong.
+    """
+    stores = [one for one in _settings(config) if isinstance(one, RedisTarget)]
+    found = [one for one in stores if name in (None, one.name)]
+    if not found:
+        known = ", ".join(one.name for one in stores) or "none"
+        raise ConfigError(f"no such Redis{f': {name}' if name else ''}; there is {known}")
+    _check_address(found[0])
+    check_redis_url(found[0].name, found[0].url)
+    return found[0].url
+
+
+def _settings(config: Config) -> Sequence[RedisTarget | HostTarget]:
+    return _embedded() if config.targets == "embedded" else config.targets
 
 
 def _embedded() -> Sequence[RedisTarget | HostTarget]:
@@ -53,7 +77,7 @@ def _embedded() -> Sequence[RedisTarget | HostTarget]:
     return found
 
 
-def _open(setting: RedisTarget | HostTarget, config: Config) -> Target:
+def _check_address(setting: RedisTarget | HostTarget) -> None:
     if not setting.url:
         where = (
             f"its connection '{setting.connection}' can be read inside Airflow only"
@@ -61,6 +85,10 @@ def _open(setting: RedisTarget | HostTarget, config: Config) -> Target:
             else "it has no url"
         )
         raise ConfigError(f"target '{setting.name}' has no address: {where}")
+
+
+def _open(setting: RedisTarget | HostTarget, config: Config) -> Target:
+    _check_address(setting)
     timeout_s = config.apply.timeout.total_seconds()
     if isinstance(setting, RedisTarget):
         check_redis_url(setting.name, setting.url)
