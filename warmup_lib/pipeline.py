@@ -8,6 +8,7 @@ importing this module is cheap.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -305,7 +306,7 @@ def figures(config: Config, plan_id: str | None = None) -> list[Figure]:
 @contextmanager
 def _observed(config: Config, stage: str, plan_id: str) -> Iterator[None]:
     """Push what a stage does, and the plan's figures after it, where the settings say whereto."""
-    if not config.observe.otlp:
+    if not (config.observe.otlp or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT")):
         yield
         return
     from warmup_lib.observe.publish import observed

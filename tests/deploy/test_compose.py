@@ -15,6 +15,7 @@ from warmup_lib.config import Config, HostTarget, RedisTarget, load_config
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "docker-compose.yaml"
+OBSERVE = ROOT / "deploy" / "compose.observe.yaml"
 EXAMPLE = ROOT / "deploy" / "compose.env.example"
 SECRETS = [
     "AIRFLOW_ADMIN_PASSWORD",
@@ -84,12 +85,12 @@ def test_a_secret_that_is_not_set_stops_compose_and_is_not_guessed(name: str) ->
 
 
 def test_the_example_names_every_variable_with_its_default_and_no_secret() -> None:
-    text = FILE.read_text(encoding="utf-8")
+    text = FILE.read_text(encoding="utf-8") + OBSERVE.read_text(encoding="utf-8")
     used = dict(re.findall(r"(?<!\$)\$\{([A-Z_]+):[-?]([^}]*)\}", text))
     lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
     named = [(m[1], m[2]) for line in lines if (m := re.match(r"(?:# )?([A-Z_]+)=(.*)", line))]
     assert set(used) | {"COMPOSE_PROFILES"} == {name for name, _ in named}
-    for name in SECRETS:
+    for name in [*SECRETS, "GRAFANA_PASSWORD"]:
         assert (name, "") in named
         used.pop(name)
     assert set(used.items()) <= set(named)

@@ -14,7 +14,8 @@ class ObserveConfig(Section):
         "",
         pattern=r"^(https?://\S+)?$",
         description="OpenTelemetry collector, such as http://collector:4318, that gets metrics and "
-        "spans; its login comes from OTEL_EXPORTER_OTLP_HEADERS. Empty: none",
+        "spans; its login comes from OTEL_EXPORTER_OTLP_HEADERS. Empty: that of the variable "
+        "OTEL_EXPORTER_OTLP_ENDPOINT, if any",
     )
     listen: str = Field(
         "127.0.0.1:9464",

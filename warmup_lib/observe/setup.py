@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,11 @@ class Telemetry:
         self.meters.shutdown()
 
 
+def pushed_to(config: ObserveConfig) -> str:
+    """Return the collector's address, without a slash at its end; empty: nothing is pushed."""
+    return (config.otlp or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")).rstrip("/")
+
+
 def start(
     config: ObserveConfig,
     service: str,
@@ -80,11 +86,10 @@ def start(
     )
     if spans is not None:
         tracers.add_span_processor(spans)
-    if config.otlp:
+    if base := pushed_to(config):
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-        base = config.otlp.rstrip("/")
         pushed = OTLPMetricExporter(f"{base}/v1/metrics", timeout=_PUSH_TIMEOUT_S)
         readers.append(PeriodicExportingMetricReader(pushed))
         traced = OTLPSpanExporter(f"{base}/v1/traces", timeout=_PUSH_TIMEOUT_S)
