@@ -80,7 +80,10 @@ def test_two_strategies_stand_with_their_figures_and_ratios() -> None:
     words = ("2026-03-16-nightly-0a", "2,209", "81.5", "5.500", "1,250.0", "187.2", "89.50 %")
     for word in words:
         assert word in printed
-    assert "-x the time, 0.13x the memory, 0.98x the P95 gain" in printed
+    assert "not applied yet: 2026-03-16-nightly-0b" in printed
+    plans[1]["seconds"], ratio["seconds"] = 33.0, 0.17
+    render.plan_compare(Console(file=out, width=200), {"plans": plans, "ratio": ratio})
+    assert "0.17x the time, 0.13x the memory, 0.98x the P95 gain" in out.getvalue()
 
 
 def test_sources_are_shown_where_there_are_more_than_the_log() -> None:

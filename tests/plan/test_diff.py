@@ -50,6 +50,15 @@ def test_added_kept_and_dropped_by_layer(tmp_path: Path) -> None:
     assert "like this" not in written
 
 
+def test_what_a_plan_adds_to_stays(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path))
+    lake.replace("plan", {"plan_id": "p1"}, rows_of("plan", [row("a", 1), row("b", 2)]))
+    lake.replace("plan", {"plan_id": "p2"}, rows_of("plan", [row("c", 1)]), {"base": "p1"})
+    sides = diff(lake, "p1", "p2")["layers"]["responses"]
+    assert (sides["added"], sides["kept"], sides["dropped"]) == (1, 2, 0)
+    assert {one["item_id"] for one in sides["items"]["kept"]} == {"a", "b"}
+
+
 def test_a_plan_does_not_differ_from_itself(tmp_path: Path) -> None:
     lake = Lake(str(tmp_path))
     lake.replace("plan", {"plan_id": "p1"}, rows_of("plan", [row("a", 1)]))

@@ -32,7 +32,10 @@ class Site:
         shutil.copytree(sample.folder / "lake", folder / "lake")
         self._settings = folder / "warmup.yaml"
         # Too little room for everything: what is chosen depends on what is asked for.
-        chosen = {"sources": {"queries": {"limit": 100}}, "drift_threshold": THRESHOLD}
+        chosen = {
+            "sources": {"queries": {"limit": 100}, "clusters": {"limit": 100}},
+            "drift_threshold": THRESHOLD,
+        }
         settings = {"lake": (folder / "lake").as_uri(), "plan": chosen}
         self._settings.write_text(yaml.safe_dump(settings), encoding="utf-8")
         self.next = (date.fromisoformat(sample.last) + timedelta(days=1)).isoformat()

@@ -84,8 +84,10 @@ def backtest(
     A trace is CSV or JSON lines with ts,item[,cost_ms][,bytes][,tenant], or JSON lines with
     timestamp and hash_ids; compressed or not. ts is ISO-8601 or an epoch in s, ms, us or ns. All
     caches begin empty and hold CAPACITY items of any size. `ours` chooses, looking back only, how
-    much to reserve for planned items, by which forecast, and what the rest does. static_hindsight
-    and belady know the future: they show how much could be had at most.
+    much to reserve for planned items, by which forecast, and what the rest does. static_last and
+    static_all hold what was asked for most in the last period, or before; static_hindsight holds
+    what the very period asks for most, and belady evicts what comes again last: these two know the
+    future, and show how much could be had at most.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ from warmup_lib.stage import silent
 
 ERR = Console(stderr=True, highlight=False)
 _PIPED_WIDTH = 160
-_LONGEST_CELL = 64
+_LONGEST_CELL = 160
 
 
 @dataclass

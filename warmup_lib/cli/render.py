@@ -85,7 +85,7 @@ def budgets(console: Console, facts: dict[str, Any]) -> None:
 
 def _sources(console: Console, sources: dict[str, Any]) -> None:
     """Print who proposed how many items, where it is not the log's own demand alone."""
-    if set(sources) <= {"queries"}:
+    if set(sources) <= {"queries", "clusters", "heads"}:
         return
     rows = [
         [name, ", ".join(f"{layer} {n:,}" for layer, n in found["items"].items()), found["only"]]
@@ -147,6 +147,9 @@ def plan_compare(console: Console, facts: dict[str, Any]) -> None:
     columns = ["plan", "strategy", "items", "seconds", "MiB Redis", "MiB host"]
     columns += ["P95 cold, ms", "P95 warm, ms", "P95 gain"]
     console.print(table("Strategies", *columns, rows=_with_dashes(told)))
+    if idle := [plan["plan_id"] for plan in facts["plans"] if plan["seconds"] is None]:
+        console.print(f"not applied yet: {', '.join(idle)}; run `warmup apply --plan ID`")
+        return
     ratio = {name: "-" if one is None else f"{one:.2f}" for name, one in facts["ratio"].items()}
     console.print(
         f"second to first: {ratio['seconds']}x the time, {ratio['bytes']}x the memory, "

@@ -75,7 +75,9 @@ def _report(call: Call, result: Result) -> None:
             table(title, *result.columns, rows=[_blank(r) for r in result.rows])
         ),
     )
-    for warning in result.warned:
+    if not result.rows:
+        ERR.print("no rows: the lake holds nothing of this kind yet")
+    for warning in result.warned if result.rows else ():
         ERR.print(f"[yellow]check:[/] {escape(warning)}")
     if result.failed:
         raise GateFailed(f"{result.report} is not sound: {'; '.join(result.failed)}")

@@ -31,7 +31,7 @@ class ResponsesConfig(LayerConfig):
     gateway_writes: bool = Field(
         False,
         description="the gateway stores answers there too: those that traffic keeps warm are left "
-        "to it, see plan.early_window",
+        "to it, see plan.early_window, and a backtest says how many to warm at all",
     )
 
 

@@ -22,9 +22,21 @@ class SourceConfig(Section):
 
 
 class QueriesConfig(SourceConfig):
-    """What the log asks for, normalised and deduplicated, and the heads it is asked under."""
+    """What the log asks for, normalised and deduplicated."""
 
-    limit: Positive = Field(1000, description="most of them in a layer")
+    limit: Positive = Field(1000, description="most queries, the hottest first")
+
+
+class ClustersConfig(SourceConfig):
+    """The prompts that stand for the log's largest groups of like requests."""
+
+    limit: Positive = Field(1000, description="most groups")
+
+
+class HeadsConfig(SourceConfig):
+    """The system prompts and tools that the log's requests begin with."""
+
+    limit: Positive = Field(1000, description="most heads, the hottest first")
 
 
 class IntentsConfig(SourceConfig):
@@ -87,6 +99,8 @@ class SourcesConfig(Section):
     """Who proposes what to warm. What only one source proposes goes when it is switched off."""
 
     queries: QueriesConfig = QueriesConfig()
+    clusters: ClustersConfig = ClustersConfig()
+    heads: HeadsConfig = HeadsConfig()
     intents: IntentsConfig = IntentsConfig()
     system_prompts: SystemPromptsConfig = SystemPromptsConfig()
     languages: LanguagesConfig = LanguagesConfig()

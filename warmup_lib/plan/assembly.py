@@ -28,7 +28,7 @@ from warmup_lib.tables import MICRO
 SECONDS = "seconds/"
 """Begins the names of the budgets of time, which are in microseconds here."""
 
-ITEMS, QUERIES, TENANT, CLUSTER = "items", "queries", "tenant_cap", "cluster_cap"
+ITEMS, OF_LOG, TENANT, CLUSTER = "items", "source_limit", "tenant_cap", "cluster_cap"
 """How items are counted: by layer, as the log's own, by tenant, by cluster of prompts."""
 
 
@@ -217,7 +217,7 @@ class Assembly:
         own = self.each(lambda offer: offer.proposed.logged & ~offer.proposed.named)
         made = {
             ITEMS: Groups(self.rows(self.part, -1), nothing, limits),
-            QUERIES: Groups(self.rows(np.where(own, self.part, -1), -1), nothing, quotas),
+            OF_LOG: Groups(self.rows(np.where(own, self.part, -1), -1), nothing, quotas),
         }
         if config.plan.tenants:
             made[TENANT] = self._tenants(config, limits)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.errors import InputDataError
 from warmup_lib.lake import Lake
+from warmup_lib.plan.current import plan_meta
 
 _SHOWN = ("item_id", "tenant", "rank", "expected_micro", "reason")
 
@@ -19,7 +20,8 @@ def diff(lake: Lake, a: str, b: str) -> dict[str, Any]:
     Returns:
         `a`, `b`, and `layers`: for each layer the counts `added`, `kept` and `dropped`, and under
         `items` the item id, tenant, rank, expected hits and reason of each; never a text. A kept
-        item is shown as plan `b` has it.
+        item is shown as plan `b` has it. Where `b` adds to `a`, what only `a` holds stays warm and
+        is kept.
 
     Raises:
         InputDataError: There is no such plan.
@@ -29,10 +31,13 @@ def diff(lake: Lake, a: str, b: str) -> dict[str, Any]:
             raise InputDataError(f"no such plan: {plan_id}")
     columns = ["layer", *_SHOWN]
     old, new = (lake.read("plan", {"plan_id": plan_id}, columns) for plan_id in (a, b))
+    again = new.filter(pc.is_in(new["item_id"], value_set=_ids(old)))
+    gone = _without(old, new)
+    stays = plan_meta(lake, b).get("base") == a
     sides = {
         "added": _without(new, old),
-        "kept": new.filter(pc.is_in(new["item_id"], value_set=_ids(old))),
-        "dropped": _without(old, new),
+        "kept": pa.concat_tables([again, gone]) if stays else again,
+        "dropped": gone.slice(0, 0) if stays else gone,
     }
     layers = sorted({*old["layer"].to_pylist(), *new["layer"].to_pylist()})
     return {"a": a, "b": b, "layers": {layer: _of_layer(sides, layer) for layer in layers}}

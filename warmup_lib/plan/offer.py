@@ -105,6 +105,7 @@ def open_offers(
     known: pa.Table,
     thresholds: Thresholds,
     progress: Progress,
+    reserve: int | None = None,
 ) -> dict[str | None, Offer]:
     """Return a layer's offers, one a tier, each under its own limit; the main one is None.
 
@@ -117,11 +118,14 @@ def open_offers(
         known: The items of an older plan that `caught` and `beyond` will ask about.
         thresholds: From which similarity on each tenant's prompts serve each other.
         progress: Told how far the coverage is.
+        reserve: Most main items that the log's own demand may choose; None: what the layer holds.
     """
     candidates = layer.candidates(demand, config)
     offers: dict[str | None, Offer] = {}
     for tier, limit in layer.limits(config).items():
         ours, proposed = proposals.of(layer.name, tier, of_tier(candidates, tier))
+        if tier is None and reserve is not None and reserve < limit:
+            proposed = proposed.reserved(reserve)
         held = of_tier(known, tier)
         offers[tier] = (
             ByHeat(ours, limit, proposed)

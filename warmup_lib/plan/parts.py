@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,7 @@ from warmup_lib.plan.assembly import Entrant
 from warmup_lib.plan.budgets import Shared, choose, sharing
 from warmup_lib.plan.offer import Offer, of_tier, open_offers
 from warmup_lib.plan.points import Matrix
+from warmup_lib.plan.reserve import Reserve
 from warmup_lib.plan.selection import Choice, needed
 from warmup_lib.plan.sources.proposed import Proposals
 from warmup_lib.plan.value import Value
@@ -80,6 +82,7 @@ def open_parts(
     known: pa.Table,
     thresholds: Thresholds,
     progress: Progress,
+    reserved: Mapping[str, Reserve] = MappingProxyType({}),
 ) -> list[Part]:
     """Return the parts of a plan.
 
@@ -92,12 +95,16 @@ def open_parts(
         known: The items of the current plan.
         thresholds: From which similarity on each tenant's prompts serve each other.
         progress: Told how far the coverage is.
+        reserved: What backtests say of layers.
     """
     parts = []
     for layer in layers:
         held = known.filter(pc.equal(known["layer"], layer.name))
         refused = layer.refused(demand, config)
-        offers = open_offers(layer, demand, proposals, config, vectors, held, thresholds, progress)
+        most = reserved[layer.name].items if layer.name in reserved else None
+        offers = open_offers(
+            layer, demand, proposals, config, vectors, held, thresholds, progress, most
+        )
         for tier, offer in offers.items():
             parts.append(Part(layer, tier, offer, offer.caught(of_tier(held, tier)), refused))
             refused = refused.slice(0, 0)

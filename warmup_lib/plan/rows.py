@@ -59,7 +59,7 @@ def left_out_rows(
     """Return what was not chosen and is not warm already, as rows of the `left_out` table.
 
     The reason is `covered` where a chosen or a warm item serves it, else `below_budget`, with the
-    budget where it is known.
+    budget where it is known, or `natural_traffic`.
 
     Args:
         offer: What was chosen from.
@@ -73,7 +73,7 @@ def left_out_rows(
     out[choice.rows] = False
     warm_ids = warm["item_id"].combine_chunks()
     out &= ~np.asarray(pc.is_in(offer.candidates["item_id"], value_set=warm_ids), dtype=np.bool_)
-    words = np.full(len(covered), "below_budget", np.object_)
+    words = np.full(len(covered), offer.proposed.beyond, np.object_)
     for row, budget in beyond.items():
         words[row] = f"below_budget: {budget}"
     reason = pc.if_else(pa.array(covered), "covered", pa.array(words, STR))

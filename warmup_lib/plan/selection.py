@@ -9,6 +9,7 @@ far need not be looked at.
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -138,6 +139,8 @@ class _Best:
     @property
     def floor(self) -> int:
         """The gain below which nothing can be chosen any more."""
+        if not self.limit:
+            return sys.maxsize
         return self._heap[0][0] if len(self._heap) == self.limit else 1
 
     def accept(self, gain: int, rank: int) -> bool:

@@ -29,6 +29,7 @@ from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_file
 from warmup_lib.plan.measured import measure
 from warmup_lib.plan.parts import Chooser, Part, open_parts
 from warmup_lib.plan.planned import planned
+from warmup_lib.plan.reserve import reserves
 from warmup_lib.plan.rows import counted, item_rows, left_out_rows
 from warmup_lib.plan.sources.proposing import propose
 from warmup_lib.plan.value import Value
@@ -105,8 +106,9 @@ def run(
     with threadpool_limits(1, user_api="blas"):
         known = _standing(lake, base, day, encoder, renewed=True)
         vectors = LakeVectors(lake, demand.encoder)
+        reserved = reserves(lake, days, config, progress)
         parts = open_parts(
-            ask.layers, demand, proposals, config, vectors, known, thresholds, progress
+            ask.layers, demand, proposals, config, vectors, known, thresholds, progress, reserved
         )
         chooser = Chooser(config, Value(config, measured), _clusters(lake, config, day))
         best = chooser.best(parts)
@@ -120,7 +122,8 @@ def run(
             else:
                 warm, chosen = PLAN.empty(), best
             made = _write(lake, made_from, parts, chosen, warm, chooser.value, facts)
-            made = replace(made, notes=_nothing_to_warm(parts, best))
+            told = tuple(f"{layer}: {one.says}" for layer, one in reserved.items())
+            made = replace(made, notes=told + _nothing_to_warm(parts, best))
     rows_in = demand.prompts.num_rows + demand.heads.num_rows
     return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started)
 
@@ -320,6 +323,8 @@ def _nothing_to_warm(parts: list[Part], best: Shared) -> tuple[str, ...]:
 
 
 def _why_nothing(part: Part, beyond: Mapping[int, str]) -> str:
+    if part.offer.proposed.quota == 0:
+        return "its cache does better by itself"
     if beyond:
         return f"{' and '.join(sorted(set(beyond.values())))} left no room"
     if part.refused.num_rows and not part.offer.candidates.num_rows:

@@ -79,8 +79,9 @@ def test_what_the_log_lacks_is_added_without_heat(tmp_path: Path) -> None:
     assert [found[name]["listed"] for name in found] == [True, False, True, True, True]
     assert proposed(proposals, "pinned") == ["a", "new", "toned", "x"]
     assert proposals.by["pinned"].heads.tolist() == [True, True]
-    assert proposed(proposals, "queries") == ["a", "mute"]
-    assert proposals.by["queries"].heads.tolist() == [True, False]
+    assert proposed(proposals, "queries") == proposed(proposals, "clusters") == ["a", "mute"]
+    assert not proposals.by["queries"].heads.any()
+    assert proposals.by["heads"].heads.tolist() == [True, False]
 
 
 def test_a_listed_answer_goes_before_a_logged_one(tmp_path: Path) -> None:

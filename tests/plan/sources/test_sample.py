@@ -19,6 +19,7 @@ from warmup_lib.lake import Lake
 from warmup_lib.plan.sources.registry import SOURCES
 
 LAYERS = ("embeddings", "responses", "prefixes")
+LOGGED = {"queries", "clusters", "heads"}
 ACME = {"tenant": "acme-bank", "model": MODEL}
 Items = dict[str, dict[str, Any]]
 
@@ -74,6 +75,8 @@ def planner(sample: Sample, tmp_path_factory: pytest.TempPathFactory) -> Planner
             # At this size the log has few requests, and no more prompts than fit.
             "system_prompts": {"requests": 10},
             "queries": {"limit": 60},
+            "clusters": {"limit": 50},
+            "heads": {"limit": 60},
         },
     )
     for stage in ("documents", "embed"):
@@ -119,7 +122,10 @@ def test_every_source_proposes_and_keeps_its_limit(whole: Items) -> None:
         for source in row["sources"] or ()
     )
     assert {source for source, _ in counts} == set(SOURCES)
-    assert counts["queries", "responses"] == counts["queries", "embeddings"] == 60
+    of_log = {name: {k[1]: n for k, n in counts.items() if k[0] == name} for name in LOGGED}
+    assert of_log["queries"] == {"embeddings": 60}
+    assert of_log["clusters"] == {"responses": 50}
+    assert set(of_log["heads"]) == {"L1", "prefixes"}
     assert 3 <= counts["intents", "responses"] <= 50 * 3
     assert 1 <= counts["system_prompts", "L1"] <= 3
     assert counts["languages", "responses"] == 20 + 5
@@ -127,8 +133,8 @@ def test_every_source_proposes_and_keeps_its_limit(whole: Items) -> None:
     assert counts["few_shot", "embeddings"] == 20
     assert ("few_shot", "responses") not in counts
     assert 9 + 30 <= counts["pinned", "responses"] <= 9 + 40  # some were failed or redacted
-    both = [row for row in whole.values() if {"queries", "pinned"} <= set(row["sources"] or ())]
-    assert len([row for row in both if row["layer"] == "responses"]) > 0
+    both = [row for row in whole.values() if {"clusters", "pinned"} <= set(row["sources"] or ())]
+    assert len(both) > 0
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -160,4 +166,4 @@ def test_no_item_says_why_in_the_words_of_its_text(whole: Items) -> None:
         assert row["text"] is None or row["text"] not in row["reason"]
     unasked = [row for row in whole.values() if not row["expected_micro"]]
     assert {row["reason"] for row in unasked} == {"no request for it is expected"}
-    assert all(set(row["sources"]) - {"queries"} for row in unasked)
+    assert all(set(row["sources"]) - LOGGED for row in unasked)

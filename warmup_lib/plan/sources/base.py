@@ -14,6 +14,7 @@ from warmup_lib.config import Config
 from warmup_lib.layers.base import Vector, Vectors
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints
+from warmup_lib.plan.points import ints
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,10 @@ class Material:
         """Return the rows of `listed` that one source reads."""
         mine = pc.equal(self.listed["source"], source)
         return np.flatnonzero(np.asarray(mine, dtype=np.bool_))
+
+    def asked(self) -> Mask:
+        """Return which prompts the log holds a request of."""
+        return np.asarray(ints(self.prompts["requests"]) > 0)
 
     def nothing(self) -> Proposal:
         """Return a proposal of nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,17 +18,21 @@ from warmup_lib.plan.points import joined
 from warmup_lib.plan.sources.base import Proposal
 from warmup_lib.plan.sources.registry import SOURCES, switched_on
 
+NATURAL = "natural_traffic"
+"""Why a candidate is left out: a cache that traffic fills by itself does better with that room."""
+
 _BITS = {name: 1 << place for place, name in enumerate(SOURCES)}
-_LOG, _PINNED = _BITS["queries"], _BITS["pinned"]
+_OF_LOG = ("queries", "clusters", "heads")
+_LOG, _PINNED = sum(_BITS[name] for name in _OF_LOG), _BITS["pinned"]
 
 _KEYS = {
-    ("responses", None): "response_digest",
-    ("embeddings", None): "text_digest",
-    ("embeddings", "L1"): "head_digest",
-    ("prefixes", None): "head_digest",
+    ("responses", None): ("response_digest", "clusters"),
+    ("embeddings", None): ("text_digest", "queries"),
+    ("embeddings", "L1"): ("head_digest", "heads"),
+    ("prefixes", None): ("head_digest", "heads"),
 }
-"""By layer and tier, what its candidates are prompts or heads by. All others follow from the
-demand as a whole, and no source proposes them."""
+"""By layer and tier, what its candidates are prompts or heads by, and which source proposes them
+for the log. All others follow from the demand as a whole, and no source proposes them."""
 
 
 @dataclass(frozen=True)
@@ -39,16 +43,24 @@ class Proposed:
         by: Sources as bits, in the registry's order; 0: the demand as a whole.
         weight: What their heat counts for, the highest of their sources' weights.
         quota: Most of them that the log's own demand may choose; None: no limit of its own.
+        beyond: Why what is beyond the quota is left out.
     """
 
     by: Ints
     weight: np.ndarray[Any, np.dtype[np.float64]]
     quota: int | None = None
+    beyond: str = "below_budget"
 
     @staticmethod
     def by_demand(count: int) -> Proposed:
         """Return that nobody in particular proposes so many candidates."""
         return Proposed(np.zeros(count, np.int64), np.ones(count))
+
+    def reserved(self, items: int) -> Proposed:
+        """Return the same where so many are to be warmed, and traffic brings the rest itself."""
+        if self.quota is not None and self.quota <= items:
+            return self
+        return replace(self, quota=items, beyond=NATURAL)
 
     @cached_property
     def logged(self) -> Mask:
@@ -96,9 +108,9 @@ class Proposals:
 
     def of(self, layer: str, tier: str | None, candidates: pa.Table) -> tuple[pa.Table, Proposed]:
         """Return those candidates of one layer and tier that some source proposes, and who does."""
-        key = _KEYS.get((layer, tier))
-        if key is None:
+        if (layer, tier) not in _KEYS:
             return candidates, Proposed.by_demand(candidates.num_rows)
+        key, log = _KEYS[layer, tier]
         level = "heads" if key == "head_digest" else "prompts"
         rows: pa.Table = getattr(self, level)
         bits = np.zeros(rows.num_rows, np.int64)
@@ -112,7 +124,7 @@ class Proposals:
         for name, bit in _BITS.items():
             ours = by[proposed] & bit > 0
             weight[ours] = np.maximum(weight[ours], getattr(settings, name).weight)
-        made = Proposed(by[proposed], weight, settings.queries.limit)
+        made = Proposed(by[proposed], weight, getattr(settings, log).limit)
         return candidates.take(pa.array(proposed)), made
 
 

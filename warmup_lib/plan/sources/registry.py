@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from warmup_lib.config import Config
 from warmup_lib.plan.sources.base import Source
+from warmup_lib.plan.sources.clusters import Clusters
 from warmup_lib.plan.sources.few_shot import FewShot
+from warmup_lib.plan.sources.heads import Heads
 from warmup_lib.plan.sources.intents import Intents
 from warmup_lib.plan.sources.languages import Languages
 from warmup_lib.plan.sources.output_templates import OutputTemplates
@@ -14,6 +16,8 @@ from warmup_lib.plan.sources.system_prompts import SystemPrompts
 
 SOURCES: dict[str, Source] = {
     "queries": Queries(),
+    "clusters": Clusters(),
+    "heads": Heads(),
     "intents": Intents(),
     "system_prompts": SystemPrompts(),
     "languages": Languages(),
