@@ -1,6 +1,6 @@
 """Runs an apply that kills itself, as `kill -9` does, once a number of receipts is written.
 
-Arguments: settings (JSON), plan id, number of receipts; a layer and a target where it is these only.
+Arguments: settings (JSON), plan id, number of receipts; a layer and a target if only these.
 """
 
 from __future__ import annotations

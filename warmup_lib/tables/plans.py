@@ -90,7 +90,9 @@ RECEIPTS = Table(
         Column("error", STR, "why it failed or was skipped"),
         Column("issued", INT, "warm-up steps sent, to each rank of a host"),
         Column("effective", pa.list_(INT), "of these, how many worked, by rank"),
-        Column("key_hash", STR, "stands for the entry's key, as in spans; null: it has none", "hex"),
+        Column(
+            "key_hash", STR, "stands for the entry's key, as in spans; null: it has none", "hex"
+        ),
         Column("at", TIME, "when it was done", "UTC"),
     ),
     ("layer", "item_id", "target", "at"),
