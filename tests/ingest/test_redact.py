@@ -148,3 +148,35 @@ def test_clean_json_is_kept_as_logged(value: Any) -> None:
 def test_fields_are_sorted_on_demand_only() -> None:
     assert dump_redacted({"b": 1, "a": 2}) == ('{"b":1,"a":2}', False)
     assert dump_redacted({"b": 1, "a": 2}, sort=True) == ('{"a":2,"b":1}', False)
+
+
+CARD = "4111111111111111"
+
+
+def test_the_keys_a_gateway_asked_for_stay_whose_digits_are_a_cards() -> None:
+    key = f"wu1:a1b2c3:{CARD}:responses:{CARD}:0123456789ab:{CARD}{CARD}"
+    looked = [{"layer": "responses", "found": "absent", "key": key, "nearest": key}]
+    evidence = {"looked": looked, "encoder": CARD, "salt": CARD, "redis_epoch": CARD}
+    assert redact_json({"cache_evidence": evidence}) == {"cache_evidence": evidence}
+
+
+def test_what_a_gateway_put_into_a_key_of_its_own_is_removed() -> None:
+    key = f"wu1:a1b2c3:{CARD}:responses:{CARD}:0123456789ab:{CARD}{CARD}"
+    seen = {
+        "looked": [{"key": f"{key}:a@b.io"}, {"key": CARD}, {"key": "u1:a@b.io"}, "a@b.io"],
+        "host": "a@b.io",
+        "encoder": f"{CARD} a@b.io",
+    }
+    assert redact_json({"cache_evidence": seen}) == {
+        "cache_evidence": {
+            "looked": [
+                {"key": f"{key}:<EMAIL>"},
+                {"key": "<CARD>"},
+                {"key": "u1:<EMAIL>"},
+                "<EMAIL>",
+            ],
+            "host": "<EMAIL>",
+            "encoder": "<CARD> <EMAIL>",
+        }
+    }
+    assert redact_json({"looked": [{"key": key}]}) != {"looked": [{"key": key}]}

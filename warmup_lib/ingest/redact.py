@@ -14,8 +14,10 @@ from typing import Any
 import orjson
 from stdnum import iban, luhn
 
+from warmup_lib.evidence import FIELD
 from warmup_lib.ingest import phones, tokens
 from warmup_lib.ingest.outcome import Reason, Rejected
+from warmup_lib.keys import KEY_VERSION
 
 EMAIL, CARD, IBAN, PHONE = "<EMAIL>", "<CARD>", "<IBAN>", "<PHONE>"
 
@@ -63,6 +65,15 @@ _ISSUERS = re.compile(
 _IBAN_START = re.compile(r"[A-Za-z]{2}\d{2}", re.ASCII)
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ \u00a0-]?[A-Za-z0-9]){11,30}", re.ASCII)
 
+_CONTRACT = re.compile(
+    rf"{KEY_VERSION}:[0-9a-f]{{6}}:[0-9a-f]{{16}}:[a-z0-9.]{{1,32}}"
+    r"(?::[0-9a-f]{16})?(?::[0-9a-f]{12}:[0-9a-f]{32})?(?![0-9A-Za-z])"
+)
+"""A key of docs/keys.md, or the name of an index."""
+
+_DIGESTS = frozenset({"secret_id", "encoder", "template", "redis_epoch", "salt"})
+_HEX = re.compile(r"[0-9a-f]{6,64}")
+
 
 def redact(text: str) -> str:
     """Return `text` with personal data and secrets replaced."""
@@ -81,8 +92,35 @@ def redact_json(value: Any) -> Any:
     if isinstance(value, list):
         return [redact_json(v) for v in value]
     if isinstance(value, dict):
-        return {redact(str(k)): redact_json(v) for k, v in value.items()}
+        return {redact(str(k)): _member(k, v) for k, v in value.items()}
     return value
+
+
+def _member(name: str, value: Any) -> Any:
+    if name == FIELD and isinstance(value, dict):
+        return {redact(str(k)): _seen(k, v) for k, v in value.items()}
+    return redact_json(value)
+
+
+def _seen(name: str, value: Any) -> Any:
+    """Return a member of a gateway's evidence: its digests stay, whose digits can be a card's."""
+    if name == "looked" and isinstance(value, list):
+        return [
+            {redact(str(k)): _key(v) for k, v in one.items()}
+            if isinstance(one, dict)
+            else redact_json(one)
+            for one in value
+        ]
+    kept = name in _DIGESTS and isinstance(value, str) and _HEX.fullmatch(value)
+    return value if kept else redact_json(value)
+
+
+def _key(value: Any) -> Any:
+    """Return a member of a look: of a key, what the contract makes it of stays."""
+    found = _CONTRACT.match(value) if isinstance(value, str) else None
+    if found is None:
+        return redact_json(value)
+    return found[0] + redact(value[found.end() :])
 
 
 def dump_redacted(value: Any, *, sort: bool = False) -> tuple[str, bool]:
