@@ -80,6 +80,12 @@ class PrometheusReader(MetricReader):
         **kwargs: Any,  # noqa: ARG002
     ) -> None:
         self._data = metrics_data
+        for resource in metrics_data.resource_metrics:
+            for scope in resource.scope_metrics:
+                for metric in scope.metrics:
+                    for point in metric.data.data_points:
+                        if isinstance(point, HistogramDataPoint):
+                            self._keep_exemplars(metric.name, point)
 
     def shutdown(self, timeout_millis: float = 30_000, **kwargs: Any) -> None:  # noqa: ARG002
         """Take the metrics out of the registry."""
@@ -115,25 +121,30 @@ class PrometheusReader(MetricReader):
         return family
 
     def _buckets(self, name: str, point: HistogramDataPoint) -> list[Any]:
-        bounds = [*point.explicit_bounds, float("inf")]
+        ours = labels(point.attributes)
+        counts = zip(_bounds(point), accumulate(point.bucket_counts), strict=True)
+        return [
+            (_bound(bound), count, self._exemplars.get((name, ours, place)))
+            for place, (bound, count) in enumerate(counts)
+        ]
+
+    def _keep_exemplars(self, name: str, point: HistogramDataPoint) -> None:
+        """Keep the last one of each bucket: the SDK gives each away once, to whoever collects."""
         ours = labels(point.attributes)
         for seen in point.exemplars:
             if seen.trace_id is None or seen.span_id is None:
                 continue
-            place = next(n for n, bound in enumerate(bounds) if seen.value <= bound)
+            place = next(n for n, bound in enumerate(_bounds(point)) if seen.value <= bound)
             told = {
                 "trace_id": format_trace_id(seen.trace_id),
                 "span_id": format_span_id(seen.span_id),
             }
-            self._exemplars[name, ours, place] = Exemplar(
-                told, seen.value, seen.time_unix_nano / 1e9
-            )
-        return [
-            (_bound(bound), count, self._exemplars.get((name, ours, place)))
-            for place, (bound, count) in enumerate(
-                zip(bounds, accumulate(point.bucket_counts), strict=True)
-            )
-        ]
+            at = seen.time_unix_nano / 1e9
+            self._exemplars[name, ours, place] = Exemplar(told, seen.value, at)
+
+
+def _bounds(point: HistogramDataPoint) -> list[float]:
+    return [*point.explicit_bounds, float("inf")]
 
 
 class _Scraped(Collector):
