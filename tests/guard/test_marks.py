@@ -61,6 +61,13 @@ OTHERS = [
     ("東京の天気", "大阪の天気"),
     ("月曜の予定", "火曜の予定"),
     ("weather today", "weather tomorrow"),
+    ("it was charged in may", "it was charged in march"),
+    ("a transfer to nigeria", "a transfer to ghana"),
+    ("cards in south africa", "cards in south korea"),
+    ("closed at easter", "closed at christmas"),
+    ("declined for the second time", "declined for the third time"),
+    ("charged once a month", "charged twice a month"),
+    ("fees of my travel card", "fees of my business card"),
 ]
 SAME = [
     ("open an account", "get an account"),

@@ -42,3 +42,18 @@ def test_numbers_and_their_units(text: str, expected: str) -> None:
 )
 def test_another_number_or_unit_is_another_signature(a: str, b: str) -> None:
     assert signature(a) != signature(b)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("sixty-one pounds", "61"),
+        ("seventy two pounds", "72"),
+        ("a hundred and fifty", "150"),
+        ("two hundred", "200"),
+        ("one hundred", "100"),
+        ("20 one day", "20"),
+    ],
+)
+def test_english_numbers_of_several_words_are_one(text: str, expected: str) -> None:
+    assert signature(text).split("|")[0] == expected

@@ -18,6 +18,7 @@ from warmup_lib.guard.marks import NEGATIVE, NUMBER, marks
 from warmup_lib.guard.names import in_han_or_kana, names
 from warmup_lib.guard.negation import negations
 from warmup_lib.guard.numerals import numbers
+from warmup_lib.guard.tasks import tasks
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
@@ -37,6 +38,7 @@ def signature(text: str) -> str:
 
     Inside a ``` code block numbers and known words count, names and strings don't: two pieces of
     code rarely agree in all of them, and what is asked about them often does not depend on them.
+    What is asked about it (tests, a translation, more speed ...) counts as a pole.
 
     Languages are English, German, Spanish, French, Portuguese, Italian, Chinese and Japanese. Case
     matters for names only, which are told by it: not at the beginning of a sentence and not in
@@ -51,7 +53,10 @@ def signature(text: str) -> str:
     if NEGATIVE in found or in_han_or_kana(plain):
         negated, noes = negations(folded)
     found -= {NUMBER, NEGATIVE}
-    said = _CODE.sub(" ", plain) if "```" in plain else plain
+    said = plain
+    if "```" in plain:
+        said = _CODE.sub(" ", plain)
+        found |= tasks(said)
     found |= names(said, words if said is plain else _WORD.findall(said)) | literals(said)
     return "|".join([" ".join(amounts), str(negated), str(noes), " ".join(sorted(found))])
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
+from warmup_lib.guard.countries import COUNTRIES, COUNTRIES_OF_TWO_WORDS
 from warmup_lib.guard.negation import negative
 from warmup_lib.guard.poles import HAN_KANA, PHRASES, POLES
 from warmup_lib.guard.things import CASED, NUMBER_WORDS, PAIRS, SYMBOLS, THINGS
@@ -59,6 +60,9 @@ def _fill() -> None:
     for line in PAIRS.strip().splitlines():
         ident, pairs = line.split(": ")
         _PAIRS.update((tuple(pair.split()), f"@{ident}") for pair in pairs.split("; "))
+    _WORDS.update((name, f"@{name}") for name in COUNTRIES.split())
+    for name in COUNTRIES_OF_TWO_WORDS.split("; "):
+        _PAIRS[tuple(name.split())] = f"@{name.replace(' ', '_')}"
     for firsts, _ in _PHRASES.values():
         _STARTS.update(firsts)
     _STARTS.update(first for first, _ in _PAIRS)

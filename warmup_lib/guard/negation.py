@@ -42,13 +42,14 @@ _CONCORD = re.compile(rf"\b(?:{_ALSO})\b")
 _CLAUSE = re.compile(r"[.,;:!?¿¡()\n]+\s")
 # Counted apart: English, Spanish and Italian negate with it, in Portuguese it is "in the".
 _NO = re.compile(r"\bno\b(?! longer)")
-# "I don't know why it was declined" asks why it was declined.
+# "I don't know why it was declined" asks why it was declined, "out of nowhere" denies nothing.
 _ASKING = re.compile(
     r"\b(?:(?:do not|don'?t) (?:know|understand)|not sure|(?:can'?t|cannot) (?:find|figure) out"
-    r"|(?:weiss|verstehe) (?:ich )?nicht|no s[ée]|no entiendo|ne (?:sais|comprends) pas"
+    r"|out of nowhere|(?:weiss|verstehe) (?:ich )?nicht|no s[ée]|no entiendo"
+    r"|ne (?:sais|comprends) pas"
     r"|non (?:so|capisco)|não (?:sei|entendo))\b"
 )
-_NEGATIVE = re.compile(rf"{_AUXILIARY}|{_PLAIN}|{_ALSO}|no|ne|n'.*")
+_NEGATIVE = re.compile(rf"{_AUXILIARY}(?:'ve)?|{_PLAIN}|{_ALSO}|no|ne|n'.*")
 
 
 def negative(word: str) -> bool:

@@ -25,6 +25,8 @@ _ONE = re.compile(
 )
 _NO_NUMBER = re.compile("千万别|千万不|万一|十分|万能|百货|四处|七夕|三星|统一|唯一")
 _WORD = re.compile(r"[^\W\d_]+")
+_TENS = re.compile(r"\b([2-9]0)[\s-]([1-9]|one)\b(?![.,]\d)")
+_HUNDREDS = re.compile(r"\b(?:([1-9]|one|a) )?100(?:(?: and | )([1-9]\d?))?\b(?![.,]\d)")
 _VALUES = listed(NUMBER_WORDS)
 _UNIT_IDS = listed(UNITS)
 _HAN_UNIT = "|".join(
@@ -43,6 +45,7 @@ def numbers(text: str, in_words: bool) -> list[str]:
     """
     if in_words:
         text = _WORD.sub(lambda m: _VALUES.get(bare(m[0]), m[0]), text)
+        text = _HUNDREDS.sub(_in_digits, _TENS.sub(_in_digits, text))
     if text.isascii():
         return [number + _unit(unit) for number, unit in _NUMBER.findall(text)]
     text = re.sub(r"\d", lambda m: str(unicodedata.digit(m[0])), text)
@@ -57,6 +60,15 @@ def han_numerals(text: str) -> list[re.Match[str]]:
     return [
         run for run in _HAN_NUMBER.finditer(text) if run[1] != "一" or run[2] or run.start() in ones
     ]
+
+
+def _in_digits(parts: re.Match[str]) -> str:
+    """Return an English number of several words, those but "one" already being digits."""
+    tens, ones = ("1" if part in ("one", "a") else part for part in parts.groups(""))
+    value = (
+        int(tens or 1) * 100 + int(ones or 0) if parts.re is _HUNDREDS else int(tens) + int(ones)
+    )
+    return str(value)
 
 
 def _unit(word: str | None) -> str:

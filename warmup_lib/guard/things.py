@@ -15,6 +15,18 @@ d4: thursday thu thurs donnerstag jueves jeudi giovedi quinta 木曜
 d5: friday fri freitag viernes vendredi venerdi sexta 金曜
 d6: saturday samstag sonnabend sabado samedi sabato 土曜
 d7: sunday sonntag domingo dimanche domenica 日曜 周日 星期日 星期天
+christmas: christmas xmas weihnachten navidad noel natale natal 圣诞 クリスマス
+easter: easter ostern pascua paques pasqua pascoa 复活节
+twice: twice zweimal
+o2: second zweite zweiten zweiter deuxieme
+o3: third dritte dritten dritter troisieme
+o4: fourth vierte vierten vierter
+o5: fifth funfte funften funfter
+o6: sixth
+o7: seventh
+o8: eighth
+o9: ninth
+o10: tenth
 weekend: weekend weekends wochenende finde 周末 週末
 m1: january jan januar janner enero janvier gennaio janeiro
 m2: february feb februar febrero fevrier febbraio fevereiro
@@ -174,6 +186,9 @@ denver: denver
 miami: miami
 atlanta: atlanta
 philadelphia: philadelphia
+business_card: firmenkarte geschaftskarte
+travel_card: reisekarte
+giro: girokarte girocard
 visa: visa visas
 mastercard: mastercard mastercards
 maestro: maestro
@@ -214,12 +229,18 @@ flask: flask
 """
 
 PAIRS = """
+business_card: business card; de empresa; carte professionnelle; carta aziendale
+travel_card: travel card; de viaje; carte voyage; de viagem
+joint: joint account; joint card
+savings: savings account; savings card
 apple_pay: apple pay
 google_pay: google pay
 samsung_pay: samsung pay
 apple_watch: apple watch
 amex: american express
 western_union: western union
+m3: in march; of march; this march; last march; next march; early march; late march
+m5: in may; of may; this may; last may; next may; early may; late may
 us: united states; estados unidos; etats unis; stati uniti; vereinigten staaten
 uk: united kingdom; great britain; reino unido; royaume uni; regno unito
 new_york: new york; nueva york; nova york
@@ -248,11 +269,21 @@ NUMBER_WORDS = """
 10: ten zehn diez dix dieci dez
 11: eleven elf
 12: twelve zwolf doce douze dodici doze
+13: thirteen dreizehn trece treize tredici treze
+14: fourteen vierzehn catorce quatorze quattordici
 15: fifteen funfzehn quince quinze quindici
+16: sixteen sechzehn dieciseis seize sedici
+17: seventeen siebzehn diecisiete diciassette
+18: eighteen achtzehn dieciocho diciotto
+19: nineteen neunzehn diecinueve diciannove
 20: twenty zwanzig veinte vingt venti vinte
 30: thirty dreissig treinta trente trenta trinta
 40: forty vierzig cuarenta quarante quaranta quarenta
 50: fifty funfzig cincuenta cinquante cinquanta cinquenta
+60: sixty sechzig sesenta soixante sessanta sessenta
+70: seventy siebzig setenta settanta
+80: eighty achtzig ochenta ottanta oitenta
+90: ninety neunzig noventa novanta
 100: hundred hundert cien cento cent
 1000: thousand tausend mille
 """
