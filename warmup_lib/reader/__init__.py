@@ -8,6 +8,19 @@ from __future__ import annotations
 from warmup_lib.reader.cache import Cache, Encode
 from warmup_lib.reader.client import Reader, SyncReader
 from warmup_lib.reader.found import Computed, Found
-from warmup_lib.reader.openai import request_of
+from warmup_lib.reader.mirror import Mirror
+from warmup_lib.reader.openai import chat_body, request_of
+from warmup_lib.reader.record import log_row
 
-__all__ = ["Cache", "Computed", "Encode", "Found", "Reader", "SyncReader", "request_of"]
+__all__ = [
+    "Cache",
+    "Computed",
+    "Encode",
+    "Found",
+    "Mirror",
+    "Reader",
+    "SyncReader",
+    "chat_body",
+    "log_row",
+    "request_of",
+]

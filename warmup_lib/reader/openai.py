@@ -1,7 +1,9 @@
-"""From the body of an OpenAI-style chat request to what its keys are made of."""
+"""OpenAI-style bodies: from a chat request to what its keys are made of, and back to an answer."""
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,8 +30,10 @@ def request_of(
         model_revision: Revision of the model, where the log has one.
 
     Raises:
-        InputDataError: It has no model, or its messages can't be taken apart.
+        InputDataError: It is no object, has no model, or its messages can't be taken apart.
     """
+    if not isinstance(body, Mapping):
+        raise InputDataError("the body must be a JSON object")
     model, messages, tools = body.get("model"), body.get("messages"), body.get("tools")
     if not isinstance(model, str) or not model.strip():
         raise InputDataError("the body must name a model")
@@ -49,3 +53,32 @@ def request_of(
         adapter,
         {name: value for name, value in body.items() if name not in _OWN},
     )
+
+
+def chat_body(
+    model: str,
+    answer: str,
+    *,
+    finish: str | None = "stop",
+    usage: Mapping[str, Any] | None = None,
+    chunk: bool = False,
+) -> dict[str, Any]:
+    """Return an answer as the body of a chat completion, or as the one chunk of a streamed one.
+
+    Args:
+        model: Model as asked for.
+        answer: The text.
+        finish: Why it ended.
+        usage: Tokens as the host counted them; none were for a stored answer.
+        chunk: As a chunk.
+    """
+    said = {"role": "assistant", "content": answer}
+    choice = {"index": 0, "delta" if chunk else "message": said, "finish_reason": finish}
+    return {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": "chat.completion.chunk" if chunk else "chat.completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [choice],
+        "usage": dict(usage or {}),
+    }

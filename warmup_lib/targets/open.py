@@ -23,7 +23,7 @@ def open_targets(config: Config, names: Sequence[str] | None = None) -> list[Tar
     Raises:
         ConfigError: There are none, a name is unknown, or an address or key is missing or wrong.
     """
-    settings = _settings(config)
+    settings = target_settings(config)
     if not settings:
         raise ConfigError("the configuration names no targets: add some, or write `embedded`")
     known = [setting.name for setting in settings]
@@ -44,7 +44,7 @@ def redis_url(config: Config, name: str | None = None) -> str:
     Raises:
         ConfigError: There is none of this name, or its address is missing or wrong.
     """
-    stores = [one for one in _settings(config) if isinstance(one, RedisTarget)]
+    stores = [one for one in target_settings(config) if isinstance(one, RedisTarget)]
     found = [one for one in stores if name in (None, one.name)]
     if not found:
         known = ", ".join(one.name for one in stores) or "none"
@@ -54,7 +54,12 @@ def redis_url(config: Config, name: str | None = None) -> str:
     return found[0].url
 
 
-def _settings(config: Config) -> Sequence[RedisTarget | HostTarget]:
+def target_settings(config: Config) -> Sequence[RedisTarget | HostTarget]:
+    """Return the settings of the targets: the configured ones, or what the embedded stack runs.
+
+    Raises:
+        ConfigError: The embedded stack does not run.
+    """
     return _embedded() if config.targets == "embedded" else config.targets
 
 
