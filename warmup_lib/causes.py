@@ -118,7 +118,7 @@ _ABOUT = MappingProxyType(
         Cause.HOST_RESTARTED: _About(
             _GONE,
             "it was warm in a host process that is gone",
-            "Apply after the restart: the reactive DAG does so by itself.",
+            "Apply again once the new process is ready: `warmup apply --plan ID`.",
         ),
         Cause.KEY_TENANT: _About(
             _KEY,

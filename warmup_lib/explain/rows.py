@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from warmup_lib.bypass import by_header
 from warmup_lib.causes import Cause
 from warmup_lib.evidence import Evidence
 from warmup_lib.explain.miss import Asked, Miss, Verdict
@@ -22,7 +22,6 @@ Row = dict[str, Any]
 
 GATEWAY, REPLAY = "gateway", "replay"
 
-_HEADER = re.compile(r"\bno-(?:cache|store)\b", re.IGNORECASE)
 _LONGEST = 240
 
 
@@ -73,8 +72,7 @@ def bypassed(rows: pa.Table) -> Iterable[tuple[Asked, Verdict]]:
 
 def _bypass(asked: Asked, evidence: Evidence | None) -> Verdict:
     said = evidence.bypass if evidence is not None else None
-    by_header = _HEADER.search(asked.cache_control or "") is not None
-    if said == "header" or (said is None and by_header):
+    if said == "header" or (said is None and by_header(asked.cache_control)):
         return Verdict(Cause.BYPASS_HEADER, "cache-control asks for it")
     return Verdict(Cause.BYPASS_PARAMETER, "a parameter asks for it")
 
