@@ -120,6 +120,19 @@ class Instruments:
             for name, said in durations.items()
         }
 
+    @contextmanager
+    def _span(self, name: str, attributes: Mapping[str, str] | None = None) -> Iterator[trace.Span]:
+        """Open a span; of an error it gets the class alone, for its message can quote a prompt."""
+        with self._tracer.start_as_current_span(
+            name, attributes=attributes, record_exception=False, set_status_on_exception=False
+        ) as span:
+            try:
+                yield span
+            except BaseException as error:
+                span.set_attribute("error.type", type(error).__name__)
+                span.set_status(trace.StatusCode.ERROR)
+                raise
+
     # -- lookups ---------------------------------------------------------------------------------
 
     @contextmanager
@@ -131,7 +144,7 @@ class Instruments:
         """
         looking = Looking()
         begun = time.perf_counter()
-        with self._tracer.start_as_current_span("cache.lookup") as span:
+        with self._span("cache.lookup") as span:
             yield looking
             served, evidence = looking.served, looking.evidence
             for attributes in _counted(evidence, scope):
@@ -161,7 +174,7 @@ class Instruments:
         """
         batch = Batch()
         begun = time.perf_counter()
-        with self._tracer.start_as_current_span("warmup.batch") as span:
+        with self._span("warmup.batch") as span:
             try:
                 yield batch
             except BaseException:
@@ -189,7 +202,7 @@ class Instruments:
             attributes: Of span and metric.
         """
         begun = time.perf_counter()
-        with self._tracer.start_as_current_span(name, attributes={**attributes, PLAN: plan_id}):
+        with self._span(name, {**attributes, PLAN: plan_id}):
             yield
             self._work_s[f"{name}.duration"].record(time.perf_counter() - begun, attributes)
 
