@@ -43,8 +43,10 @@ demo: .venv/base ## Run the main job end to end on the embedded stack (LOG=shipp
 	@$(BIN)/warmup demo --log $(LOG)
 
 .PHONY: test-system
-test-system: # tests/deploy validates docker-compose.yaml, with no engine; tests/targets wants a Redis with TLS
+test-system: # tests/deploy validates docker-compose.yaml, with no engine; tests/targets wants a Redis
+# with TLS, tests/observe a Prometheus
 	@command -v docker-compose >/dev/null || deploy/debian-packages.sh docker-compose
+	@command -v promtool >/dev/null || deploy/debian-packages.sh prometheus
 	@command -v redis-check-rdb >/dev/null || deploy/debian-packages.sh redis-tools
 
 .PHONY: test
@@ -67,7 +69,7 @@ check: .venv/dev ## Lint, types and import floors
 bench: .venv/dev ## Run the measurements and write bench/reports/
 	@$(BIN)/warmup stack up --hosts 2
 	@for bench in coverage encoder near_duplicates guard selection redis_writes berlin policies calibration \
-	    interference "kv_length reserved" "kv_length paged" strategies effect slo_decay; do \
+	    interference gauntlet "kv_length reserved" "kv_length paged" strategies effect slo_decay; do \
 	    $(BIN)/python -m bench.$$bench || exit 1; done
 
 .PHONY: ui
