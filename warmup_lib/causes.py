@@ -198,7 +198,7 @@ _ABOUT = MappingProxyType(
         Cause.BELOW_THRESHOLD: _About(
             _ANSWER,
             "the nearest entry is not similar enough for the promised error",
-            "Lower the bound on wrong hits only if wrong answers may be served more often.",
+            "Raise the bound on wrong hits only if wrong answers may be served more often.",
         ),
         Cause.UNKNOWN: _About(
             "unknown",
