@@ -83,6 +83,7 @@ def test_people_get_tables_sentences_and_a_picture(lake: Path, tmp_path: Path) -
     code, out, _ = call("--lake", str(lake), "--figure", str(picture), "--texts", "100")
     assert code == 0
     assert "Suggested allow-list: user_segment." in out
+    assert "under `dimensions` (docs/keys.md): user_segment." in out
     assert "session_id costs most" in out
     assert "suggested_and_semantic is of the latest 4,000 requests" in out
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -158,7 +158,16 @@ def _suggestion(study: Study) -> str:
         f"fields make {study.schemes['full'].keys:,}, {_percent(scheme.hit_ratio)} of requests "
         f"could hit instead of {_percent(study.schemes['full'].hit_ratio)}, and "
         f"{scheme.wrong:,} of {scheme.judged:,} judged hits would give another answer."
+        f"{_to_name(study)}"
     )
+
+
+def _to_name(study: Study) -> str:
+    """Return what of the suggestion is not in every key already; empty where all of it is."""
+    names = [name.removeprefix("extra.") for name in study.beyond_contract()]
+    if not names:
+        return " All of it is in every key already."
+    return f" To be named in the settings, under `dimensions` (docs/keys.md): {', '.join(names)}."
 
 
 def _costs(study: Study) -> list[str]:
