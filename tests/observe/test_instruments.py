@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -177,3 +179,18 @@ def test_instruments_in_force_reach_tasks_and_threads_and_end_with_the_block() -
         install(before)
     assert inner.counted("cache.misses.total") == {("", "", "bypass_header"): 2}
     assert outer.counted("cache.misses.total") == {("", "", "bypass_header"): 1}
+
+
+@pytest.mark.parametrize(
+    ("imported", "left_out"),
+    [
+        ("warmup_lib.observe.instruments", "opentelemetry.sdk"),
+        # redis-py itself imports the SDK where it is installed.
+        ("warmup_lib.reader", "prometheus_client"),
+        ("warmup_lib.reader", "warmup_lib.observe.setup"),
+    ],
+)
+def test_what_an_application_imports_is_light(imported: str, left_out: str) -> None:
+    program = f"import sys, {imported}; print('{left_out}' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert told.stdout.split() == [b"False"]
