@@ -1,7 +1,7 @@
 """Compares how fast answers and vectors are written: ours, a bare pipeline, a loop of RedisVL.
 
 Needs the embedded Redis (`warmup stack up` fetches it), writes bench/reports/redis-writes.md.
-Usage: `python bench/redis_writes.py`.
+Usage: `python -m bench.redis_writes`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import redis
-from encoder import machine, table
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+from bench.encoder import machine, table
 from samples.generate import generate
 from samples.shipped import Shipped
 from tests.targets.own_redis import embedded, own_redis

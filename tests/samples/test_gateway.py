@@ -29,8 +29,6 @@ pytestmark = pytest.mark.host
 TENANT = "acme-gateway"
 RULE = "answer politely, briefly and only about our cards."
 SYSTEM = " ".join(f"Rule {n}: {RULE}" for n in range(40))
-    f"Rule {n}: answer politely, briefly and only about our cards." for n in range(40)
-)
 KINDS = ("gold", "silver", "student", "joint")
 QUESTIONS = [f"What does the {kind} card cost?" for kind in KINDS]
 CHAT = "/v1/chat/completions"
@@ -150,7 +148,7 @@ def test_restarted_warm_it_serves_what_it_missed_cold_and_its_metrics_say_so(
     assert (found["rows_quarantined"], found["rows_kept"]) == (0, len(cold.rows()))
     warm.warmup("plan", "--day", day)
     applied = warm.warmup("apply", "--plan", "latest")
-    assert applied["completion"]["responses"]["redis"]["resident"] >= len(QUESTIONS)
+    assert applied["completion"]["responses"]["redis"]["done"] >= len(QUESTIONS)
 
     with warm.gateway() as client:
         second = [ask(client, model, question).json() for question in QUESTIONS]

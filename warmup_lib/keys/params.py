@@ -54,7 +54,7 @@ parameter (stream, user, metadata ...) is left out and so can't split the key sp
 
 _NEWER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameters that have two names; where both are given, hosts go by the newer one."""
-
+_OLDER_NAMES = {newer: name for name, newer in _NEWER_NAMES.items()}
 
 _JSON = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -66,13 +66,13 @@ def canonical_params(params: Mapping[str, Any]) -> str:
         InputDataError: A value can't be written as JSON.
     """
     kept = {}
-    for name, default in _DEFAULTS.items():
+    for name in _DEFAULTS.keys() & {_OLDER_NAMES.get(name, name) for name in params}:
         newer = params.get(_NEWER_NAMES.get(name, name))
         given = params.get(name) if newer is None else newer
         if is_empty(given):
             continue
         value = _plain(given)
-        if to_json(value) != default:
+        if to_json(value) != _DEFAULTS[name]:
             kept[name] = value
     return to_json(kept)
 
