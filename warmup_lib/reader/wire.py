@@ -1,7 +1,7 @@
 """Round trips to a Redis with a short time limit: a fault is a reply like others, never raised.
 
 Several commands go in one write and their replies are read together. The client's own pipeline
-does the same with four times the work, which a lookup of half a millisecond would feel.
+does the same in about twice the time of a single command, which a lookup would feel.
 """
 
 from __future__ import annotations
