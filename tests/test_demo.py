@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.explain.second import Second, client
+from warmup_lib import pipeline, stack
+from warmup_lib.config import Config
+from warmup_lib.lake import Lake
 
 
 def demo(folder: Path, home: Path, *arguments: str) -> dict[str, Any]:
@@ -29,12 +35,54 @@ def demo(folder: Path, home: Path, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def first(folder: Path, stack_host: object, stack_home: Path) -> dict[str, Any]:
+    """What the first run told; its lake is there for all tests."""
+    assert stack_host
+    return demo(folder, stack_home, "--scale", "0.1", "--json")
+
+
+@pytest.mark.host
+def test_every_miss_has_a_cause_and_a_second_way_finds_the_same(
+    first: dict[str, Any], stack_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, plan_id = first["explain"], first["plan_id"]
+    lake, window = Lake(first["lake"]), told["window"]
+    assert told["unknown_share"] <= 0.02
+    assert sum(told["causes"].values()) == told["misses"] > 300
+    partition = {"plan_id": plan_id, "window": window}
+    rows = lake.read("causes", partition).to_pylist()
+    assert all(row["cause"] and row["evidence"] for row in rows)
+    places = ("request_id", "layer", "tier", "target")
+    missed = {
+        tuple(r[p] for p in places)
+        for r in lake.read("hits", partition).to_pylist()
+        if not r["hit"]
+    }
+    seen = {tuple(r[p] for p in places) for r in rows if not r["cause"].startswith("bypass")}
+    assert seen == missed
+
+    monkeypatch.setenv("WARMUP_HOME", str(stack_home))
+    config, running = Config(lake=first["lake"]), stack.status(stack_home).redis
+    assert running is not None
+    keys = pipeline.open_keys(config)
+    second = Second(lake, plan_id, window, keys, client(running.url), config)
+    drawn = random.Random(50).sample(rows, 50)
+    wrong = [
+        (r["layer"], r["cause"], c) for r in drawn if r["cause"] not in (c := second.causes(r))
+    ]
+    assert not wrong
+
+
 @pytest.mark.host
 def test_the_demo_warms_proves_and_measures_and_runs_twice(
-    tmp_path: Path, stack_host: object, stack_home: Path
+    first: dict[str, Any], folder: Path, stack_home: Path
 ) -> None:
-    assert stack_host
-    first = demo(tmp_path, stack_home, "--scale", "0.1", "--json")
     assert first["composed"] is True
     assert first["skipped"] == []
     verified = first["verify"]
@@ -56,8 +104,9 @@ def test_the_demo_warms_proves_and_measures_and_runs_twice(
     assert token["warm"]["p50"] < token["cold"]["p50"]
     assert Path(first["picture"]).read_bytes().startswith(b"\x89PNG")
 
-    again = demo(tmp_path, stack_home, "--scale", "0.1")
+    again = demo(folder, stack_home, "--scale", "0.1")
     assert first["plan_id"] in again["stdout"]
     assert "composed" in again["stdout"]
+    assert "docs/causes.md#unseen" in again["stdout"]
     for word in ("plain Top-K", "hindsight", "P99", "completion", "cold (fresh salt)"):
         assert word in again["stdout"]

@@ -95,14 +95,16 @@ def of_requests(miss: Miss, places: Places, known: Known) -> Iterator[Guess]:
 
     Yields whole keys.
     """
-    request = request_of(miss.asked)
+    request = request_of(miss.asked, places.keys)
     if request is None:
         return
     keys, right = places.keys, places.adapter(miss.asked.adapter)
     for adapter in _adapters(miss, places, known):
         told = f"adapter={'none' if adapter is None else adapter[:_LONGEST]}"
         other = replace(request, adapter=adapter)
-        for one, place in ((other, adapter), (request, adapter), (other, right)):
+        served = places.adapter(adapter)
+        pairs = ((other, adapter), (other, served), (request, adapter), (other, right))
+        for one, place in pairs:
             yield Cause.KEY_ADAPTER, told, _key(miss, one, places, place)
     for model in known.models_beside(request.model):
         for revision in known.revisions_of(model):
@@ -121,7 +123,7 @@ def of_requests(miss: Miss, places: Places, known: Known) -> Iterator[Guess]:
         yield Cause.KEY_TOKENISATION, told, _key(miss, cut, places, right)
     for name, value in extra_fields(miss.asked).items():
         wider = replace(places, keys=keys.other(keys.template, {name: Dimension()}))
-        said = replace(request, dimensions={name: value})
+        said = replace(request, dimensions={**request.dimensions, name: value})
         yield Cause.KEY_DIMENSION, f"field={name}", _key(miss, said, wider, right)
 
 

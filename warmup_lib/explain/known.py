@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 
 from warmup_lib.explain.miss import Asked
-from warmup_lib.keys import Request
+from warmup_lib.keys import DIMENSION_FIELDS, Keys, Request
 from warmup_lib.lake import Lake
 
 _SERVED = """
@@ -61,10 +60,13 @@ def read_known(lake: Lake, day: str) -> Known:
     )
 
 
-def request_of(asked: Asked, extra: Mapping[str, Any] | None = None) -> Request | None:
+def request_of(asked: Asked, keys: Keys) -> Request | None:
     """Return a stored request as keys are made of it; None: something of it was removed."""
     if asked.redacted:
         return None
+    params = orjson.loads(asked.params) if asked.params else {}
+    extra = orjson.loads(asked.extra) if asked.extra else {}
+    fields = {**{n: getattr(asked, n) for n in DIMENSION_FIELDS}, "extra": extra, "params": params}
     return Request(
         tenant=asked.tenant,
         model=asked.model,
@@ -74,6 +76,6 @@ def request_of(asked: Asked, extra: Mapping[str, Any] | None = None) -> Request 
         tools=orjson.loads(asked.tools) if asked.tools else None,
         model_revision=asked.model_revision,
         adapter=asked.adapter,
-        params=orjson.loads(asked.params) if asked.params else {},
-        dimensions=extra or {},
+        params=params,
+        dimensions=keys.dimensions_in(fields),
     )

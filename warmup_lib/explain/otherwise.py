@@ -38,7 +38,7 @@ class Otherwise:
 
     def of(self, miss: Miss) -> Verdict | None:
         """Return in what one thing a request differs from a planned one; None: there is none."""
-        request = request_of(miss.asked)
+        request = request_of(miss.asked, self._keys)
         if request is None:
             return None
         of_head = miss.layer == PREFIXES or miss.tier == L1
