@@ -23,13 +23,13 @@ import httpx
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 
-from warmup_lib.config import HostTarget, key_secret, load_config
+from warmup_lib.config import HostTarget, load_config
 from warmup_lib.errors import InputDataError, TargetUnavailable
-from warmup_lib.keys import Keys
 from warmup_lib.keys import Request as Ask
 from warmup_lib.layers.reading import open_cache
 from warmup_lib.observe.instruments import install
 from warmup_lib.observe.setup import start
+from warmup_lib.pipeline import open_keys
 from warmup_lib.reader import Computed, Mirror, Reader, chat_body, log_row, request_of
 from warmup_lib.targets.chat import events
 from warmup_lib.targets.open import open_targets, target_settings
@@ -54,7 +54,7 @@ class Gateway:
 
     def __init__(self, log: Path, mirrored: float) -> None:
         config = load_config()
-        self.reader = Reader(open_cache(config, Keys(key_secret(config))))
+        self.reader = Reader(open_cache(config, open_keys(config)))
         self.telemetry = start(config.observe, "warmup-gateway")
         install(self.telemetry.instruments)
         meter = self.telemetry.meters.get_meter("gateway")
@@ -81,7 +81,8 @@ class Gateway:
         how: dict[str, Any] = {"headers": headers, "user_segment": headers.get("x-user-segment")}
         try:
             body = await request.json()
-            ask = request_of(headers.get("x-tenant", ""), body, adapter=headers.get("x-adapter"))
+            who, adapter = headers.get("x-tenant", ""), headers.get("x-adapter")
+            ask = request_of(who, body, adapter=adapter, dimensions=how)
             found = await self.reader.get_or_compute(ask, lambda: self.forward(ask, body), **how)
         except (ValueError, InputDataError) as error:
             said = str(error) if isinstance(error, InputDataError) else "the body is no JSON"
@@ -101,8 +102,7 @@ class Gateway:
         stream, said = bool(body.get("stream")), found.answer or ""
         whole = chat_body(ask.model, said, finish=up.finish, usage=up.usage, chunk=stream)
         data = f"data: {json.dumps(whole)}\n\ndata: [DONE]\n\n"
-        streamed = Response(data, media_type="text/event-stream")
-        return streamed if stream else JSONResponse(whole)
+        return Response(data, media_type="text/event-stream") if stream else JSONResponse(whole)
 
     async def forward(self, ask: Ask, body: dict[str, Any]) -> Computed:
         """Ask the host; what is no whole text, such as an error, is an answer that is not kept."""

@@ -8,6 +8,7 @@ importing this module is cheap.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -47,11 +48,13 @@ def open_keys(config: Config, *, record: bool = False) -> Keys:
         record: Pin secret and time zone to a lake that has none yet.
 
     Raises:
-        ConfigError: The lake was filled under another secret or time zone: none of its digests
-            or days would fit.
+        ConfigError: The lake was filled under another secret, time zone or other dimensions: none
+            of its digests or days would fit.
     """
-    keys = Keys(key_secret(config))
+    keys = Keys(key_secret(config), dimensions=config.key_dimensions)
+    dimensions = config.model_dump(include={"dimensions"})["dimensions"]
     pinned = {"secret id": keys.secret_id, "time zone": config.timezone}
+    pinned["dimensions"] = json.dumps(dimensions, sort_keys=True)
     open_lake(config).pin(pinned, record=record)
     return keys
 

@@ -28,6 +28,7 @@ _OUT_OF_REACH = frozenset({"ConnectionError", "TimeoutError", "AuthenticationErr
 @click.option("--system-prompt", help="System prompt.")
 @click.option("--tools", type=click.Path(path_type=Path, dir_okay=False), help="JSON list of them.")
 @click.option("--param", "params", multiple=True, help="NAME=VALUE of a parameter (repeatable).")
+@click.option("--dimension", "dimensions", multiple=True, help="NAME=VALUE of one (repeatable).")
 @click.option("--header", "headers", multiple=True, help="NAME: VALUE of a header (repeatable).")
 @click.option("--user-segment", help="Segment of the user, to look for its vector.")
 @click.option("--retrieves", is_flag=True, help="Look for a ready list of chunks too.")
@@ -43,6 +44,7 @@ def lookup(
     system_prompt: str | None,
     tools: Path | None,
     params: tuple[str, ...],
+    dimensions: tuple[str, ...],
     headers: tuple[str, ...],
     user_segment: str | None,
     retrieves: bool,
@@ -74,6 +76,7 @@ def lookup(
         model_revision=model_revision,
         adapter=adapter,
         params={name: _value(value) for name, value in _pairs("--param", params, "=")},
+        dimensions=dict(_pairs("--dimension", dimensions, "=")),
     )
     cache = open_cache(call.config, pipeline.open_keys(call.config), name=redis)
     patient = replace(cache, timeout_s=call.config.apply.timeout.total_seconds())

@@ -20,6 +20,7 @@ import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from warmup_lib.config.budgets import BudgetsConfig, SloConfig, TenantConfig
+from warmup_lib.config.dimensions import DimensionConfig, Dimensions
 from warmup_lib.config.kinds import Duration, Positive, Section, Share
 from warmup_lib.config.layers import (
     AdaptersConfig,
@@ -36,6 +37,7 @@ from warmup_lib.config.observe import ObserveConfig
 from warmup_lib.config.sources import SourcesConfig
 from warmup_lib.config.targets import HostTarget, RedisTarget, Target
 from warmup_lib.errors import ConfigError
+from warmup_lib.keys import Dimension
 
 __all__ = [
     "AdaptersConfig",
@@ -43,6 +45,7 @@ __all__ = [
     "BudgetsConfig",
     "ClusterConfig",
     "Config",
+    "DimensionConfig",
     "DocumentsConfig",
     "EmbeddingsConfig",
     "EncoderConfig",
@@ -223,6 +226,10 @@ class Config(Section):
     )
     timezone: str = Field("UTC", description="zone in which a day begins")
     secret_env: str = Field("WARMUP_SECRET", description="environment variable of the key secret")
+    dimensions: Dimensions = Field(
+        default_factory=dict,
+        description="field of requests -> how it splits keys; none: only what docs/keys.md lists",
+    )
     encoder: EncoderConfig = EncoderConfig()
     threshold: ThresholdConfig = ThresholdConfig()
     layers: LayersConfig = LayersConfig()
@@ -259,6 +266,11 @@ class Config(Section):
                 f"(there are {', '.join(hosts) or 'no hosts'})"
             )
         return self
+
+    @property
+    def key_dimensions(self) -> dict[str, Dimension]:
+        """The configured dimensions as `Keys` take them."""
+        return {name: setting.dimension() for name, setting in self.dimensions.items()}
 
     @property
     def zone(self) -> ZoneInfo:

@@ -10,7 +10,7 @@ from warmup_lib.ingest.logrow import Dialect, LogRow
 from warmup_lib.ingest.outcome import Kept, Quarantined, Raw, Reason, Rejected
 from warmup_lib.ingest.redact import dump_redacted, redact
 from warmup_lib.ingest.times import Clock
-from warmup_lib.keys import Keys, Request, check_tenant
+from warmup_lib.keys import DIMENSION_FIELDS, Keys, Request, check_tenant
 from warmup_lib.messages import BadMessages
 from warmup_lib.tables import REQUESTS
 
@@ -50,7 +50,7 @@ class Preparer:
             reason, field = verdict.reason, verdict.field
         except BadMessages as bad:
             reason, field = Reason(bad.reason), bad.field
-        except RecursionError:
+        except (RecursionError, InputDataError):  # nested too deep for an identity
             reason, field = Reason.TOO_DEEP, None
         return Quarantined(raw.position, raw.offset, raw.size, reason, field)
 
@@ -70,6 +70,9 @@ class Preparer:
                 model_revision=row.model_revision,
                 adapter=row.adapter,
                 params=row.params,
+                dimensions=self._keys.dimensions_in(
+                    {name: getattr(row, name) for name in _DIMENSIONS}
+                ),
             )
         )
         texts, redacted = _clean(row)
@@ -101,6 +104,7 @@ class Preparer:
 _ROW_WEIGHT = 2048
 """About what a row takes in memory beside its long texts, in bytes."""
 
+_DIMENSIONS = (*DIMENSION_FIELDS, "extra", "params")
 _JSON = ("history", "tools", "params", "extra")
 _TEXTS = (
     "prompt", "system_prompt", "response", "user_segment", "session_id", "locale", "intent",

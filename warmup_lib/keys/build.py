@@ -12,6 +12,7 @@ import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from warmup_lib.errors import InputDataError
 from warmup_lib.keys.params import canonical_params, to_json
@@ -21,6 +22,7 @@ from warmup_lib.keys.request import (
     canonical_history,
     canonical_tools,
     check_tenant,
+    field_within,
 )
 from warmup_lib.keys.text import canonical_text, embedding_text
 
@@ -96,9 +98,13 @@ class Keys:
         """Hash of the chat template in use; empty: none."""
         return self._template
 
-    def other(self, template: str, dimensions: Mapping[str, Dimension] | None = None) -> Keys:
-        """Return a builder with the same secret for another chat template or other dimensions."""
-        return Keys(self._secret, template, dimensions)
+    def other(self, template: str, more: Mapping[str, Dimension] | None = None) -> Keys:
+        """Return a builder with the same secret for another chat template or more dimensions."""
+        return Keys(self._secret, template, {**self._dimensions, **(more or {})})
+
+    def dimensions_in(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a request's fields, `extra` and `params` among them, hold of dimensions."""
+        return {name: field_within(fields, name) for name in self._dimensions}
 
     def digest(self, domain: str, *parts: str) -> str:
         """Return 32 hex digits over `domain` and `parts`, each with its length before it."""

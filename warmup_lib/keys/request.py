@@ -29,6 +29,11 @@ _FILLERS = re.compile(
 """Letters and marks that show nothing: joiners, fillers, variation selectors."""
 
 
+DIMENSION_FIELDS = ("user_segment", "session_id", "locale", "intent", "ab_arm")
+"""Fields of a logged request that can be a `Dimension`, beside what is in its `extra` and `params`
+(named `extra.NAME`, `params.NAME`)."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What of a request can change its answer. `history` are the messages between the two.
@@ -72,6 +77,16 @@ class Dimension:
         said = canonical_text(given if isinstance(given, str) else to_json(given))
         meant = self.synonyms.get(said, said)
         return "" if meant == self.default else meant
+
+
+def field_within(fields: Any, name: str) -> Any:
+    """Return what a name such as `extra.client.device` stands for in a request; None: nothing."""
+    if not isinstance(fields, Mapping):
+        return None
+    if name in fields:
+        return fields[name]
+    first, _, rest = name.partition(".")
+    return field_within(fields.get(first), rest) if rest else None
 
 
 def check_tenant(tenant: str) -> str:

@@ -20,6 +20,7 @@ def request_of(
     *,
     adapter: str | None = None,
     model_revision: str | None = None,
+    dimensions: Mapping[str, Any] | None = None,
 ) -> Request:
     """Return the request of a chat body, its messages taken apart as the log's are.
 
@@ -28,6 +29,7 @@ def request_of(
         body: Model, messages, tools; what else it holds are parameters.
         adapter: The adapter, by its name in the log.
         model_revision: Revision of the model, where the log has one.
+        dimensions: Further fields by the names that the settings' `dimensions` have.
 
     Raises:
         InputDataError: It is no object, has no model, or its messages can't be taken apart.
@@ -52,6 +54,7 @@ def request_of(
         model_revision,
         adapter,
         {name: value for name, value in body.items() if name not in _OWN},
+        dimensions or {},
     )
 
 
