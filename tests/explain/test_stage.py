@@ -11,7 +11,7 @@ import pytest
 
 from tests.apply.memory import MemoryTarget, plan_table
 from tests.explain.made import ENCODER, KEYS, PLACES, QUESTION, asked, item, looked, row_of
-from tests.explain.test_unplanned import Angles
+from tests.explain.test_unplanned import Angles, no_vectors
 from warmup_lib.causes import Cause
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
@@ -63,9 +63,7 @@ def go(lake: Lake, target: MemoryTarget | None = None) -> StageReport:
     targets: Any = [target or MemoryTarget("redis")]
     subject = Subject(lake, ITEMS, DAY, (), targets, context)
     window = from_lake(lake, LATER, DAY)
-    return asyncio.run(
-        explain(subject, window, lambda t: (np.zeros((len(t), 2)), np.zeros(len(t))))
-    )
+    return asyncio.run(explain(subject, window, no_vectors))
 
 
 def causes(lake: Lake) -> dict[tuple[str, str], str]:
