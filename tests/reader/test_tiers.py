@@ -46,11 +46,11 @@ def test_the_vector_of_a_segment(cache: Cache) -> None:
 def put(cache: Cache, medoid: str, vector: Any, chunk_ids: str) -> str:
     key = cache.places.list_of("acme", medoid)
     with redis.Redis.from_url(cache.url) as client:
-        fields = {"vector": raw(vector), "chunk_ids": chunk_ids, "item_id": "i"}
-        client.hset(key, mapping=fields)
         index = cache.places.lists("acme")
         if index.encode() not in client.execute_command("FT._LIST"):
             client.execute_command(*create_vector_index(index, cache.dimension))
+        fields = {"vector": raw(vector), "chunk_ids": chunk_ids, "item_id": "i"}
+        client.hset(key, mapping=fields)
     return key
 
 

@@ -33,19 +33,14 @@ def keeping(
     fields = answer_fields(key, request.prompt, answer, vector, shared, {}, now)
     pairs = [part for named in fields.items() for part in named]
     expires = int(now) + cache.ttl_s
-    commands: list[Command] = [
-        ["MULTI"],
-        ["HSET", key, *pairs],
-        ["EXPIREAT", key, expires],
-    ]
+    commands: list[Command] = []
+    if vector is not None:  # first: what is there before an index is indexed later, by a scan
+        commands.append(create_answer_index(places.answers(request.tenant), cache.dimension))
+    commands += [["MULTI"], ["HSET", key, *pairs], ["EXPIREAT", key, expires]]
     if vector is not None:
         place = places.embedding(request.tenant, asked.identity.text)
         commands.append(["SET", place, vector, "NX", "EXAT", expires])
-    commands.append(["EXEC"])
-    if vector is not None:
-        index = places.answers(request.tenant)
-        commands.append(create_answer_index(index, cache.dimension))
-    return commands
+    return [*commands, ["EXEC"]]
 
 
 def kept(replies: Sequence[Any]) -> bool:
@@ -53,8 +48,8 @@ def kept(replies: Sequence[Any]) -> bool:
 
     That the index was there already, or that there can be none, is no fault.
     """
-    done = next((reply for reply in reversed(replies) if isinstance(reply, list)), None)
-    return done is not None and not any(isinstance(one, Exception) for one in done)
+    done = replies[-1]
+    return isinstance(done, list) and not any(isinstance(one, Exception) for one in done)
 
 
 def locking(lock_key: str, word: str, lock_s: float) -> Command:
