@@ -29,9 +29,10 @@ class Server:
         stack.down(self.home)
 
     def expiries(self) -> dict[str, int]:
-        """Return when each entry will expire: it changes when an entry is written again."""
+        """Return when each item's entry will expire: it changes when one is written again."""
         with redis.Redis.from_url(self.url, protocol=2) as client:
-            keys = [key for key in client.scan_iter(count=1000) if b"generation" not in key]
+            noted = (b"generation", b"threshold")  # the planner's own notes: no item's
+            keys = [k for k in client.scan_iter(count=1000) if not any(n in k for n in noted)]
             pipe = client.pipeline(transaction=False)
             for key in keys:
                 pipe.pexpiretime(key)
