@@ -46,6 +46,15 @@ hostile = st.text(
 )
 """Names and texts meant to get out of their place: patterns, separators, what is not seen."""
 
+seen = st.text(
+    st.sampled_from(PATTERNS + "aAb1")
+    | st.characters(categories=["L", "N", "P", "S"])
+    | st.characters(categories=["M", "Zs"]),
+    min_size=1,
+    max_size=16,
+)
+"""Names that a tenant may mostly have."""
+
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | texts
 values = st.recursive(
     scalars,
