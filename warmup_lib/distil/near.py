@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 THRESHOLD = 0.85
 """Jaccard similarity of the shingles from which two texts are near duplicates. On BANKING77's
@@ -122,22 +123,56 @@ def near_pairs(texts: Sequence[str]) -> list[tuple[int, int]]:
 
     Memory: the shingles of all texts, and 128 hashes each.
     """
-    from datasketch import MinHash, MinHashLSH
-
     sets = [shingles(text) for text in texts]
-    index = MinHashLSH(num_perm=_PERMUTATIONS, params=_BANDS)
-    hashes = MinHash.generator(
+    index = _index()
+    pairs = []
+    for position, sketch in enumerate(_sketches(sets)):
+        pairs += [(other, position) for other in _proven(index.query(sketch), sets, sets[position])]
+        index.insert(position, sketch, check_duplication=False)
+    return sorted(pairs)
+
+
+class Near:
+    """Texts among which those near to others are found.
+
+    Memory: the shingles of all texts, and 128 hashes each.
+
+    Args:
+        texts: The texts.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._sets = [shingles(text) for text in texts]
+        self._index = _index()
+        for position, sketch in enumerate(_sketches(self._sets)):
+            self._index.insert(position, sketch, check_duplication=False)
+
+    def to(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return for each text the positions of those near to it."""
+        sets = [shingles(text) for text in texts]
+        return [
+            sorted(_proven(self._index.query(sketch), self._sets, one))
+            for one, sketch in zip(sets, _sketches(sets), strict=True)
+        ]
+
+
+def _index() -> Any:
+    from datasketch import MinHashLSH
+
+    return MinHashLSH(num_perm=_PERMUTATIONS, params=_BANDS)
+
+
+def _sketches(sets: Sequence[frozenset[str]]) -> Iterator[Any]:
+    from datasketch import MinHash
+
+    found: Iterator[Any] = MinHash.generator(
         ([s.encode("utf-8", "surrogatepass") for s in one] for one in sets),
         num_perm=_PERMUTATIONS,
         seed=_SEED,
         hashfunc=zlib.crc32,
     )
-    pairs = []
-    for position, sketch in enumerate(hashes):
-        pairs += [
-            (other, position)
-            for other in index.query(sketch)
-            if jaccard(sets[other], sets[position]) >= THRESHOLD
-        ]
-        index.insert(position, sketch, check_duplication=False)
-    return sorted(pairs)
+    return found
+
+
+def _proven(found: Iterable[int], sets: Sequence[frozenset[str]], one: frozenset[str]) -> list[int]:
+    return [other for other in found if jaccard(sets[other], one) >= THRESHOLD]

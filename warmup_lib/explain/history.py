@@ -110,7 +110,7 @@ class History:
         return {(tenant, digest): Once(*rest) for tenant, digest, *rest in rows}
 
     def of_texts(self, asked: Iterable[Text]) -> dict[Text, list[tuple[Where, Once]]]:
-        """Return, by tenant and text digest, where a text was asked, and what it was."""
+        """Return, by tenant and text digest, where a text was asked last."""
         return self._in_contexts(asked, "text_digest")
 
     def same_letters(self, texts: Mapping[Text, str]) -> dict[Text, list[tuple[Where, Once]]]:
@@ -191,6 +191,8 @@ class History:
             f"SELECT tenant, {column}, context_digest, head_digest, response_digest, text_digest, "
             f"unwarmable, CAST(last_day AS VARCHAR) FROM seen "
             f"WHERE (tenant, {column}) IN (SELECT tenant, digest FROM asked) "
+            f"QUALIFY ROW_NUMBER() OVER (PARTITION BY tenant, {column}, context_digest "
+            "ORDER BY last_day DESC, response_digest) = 1 "
             "ORDER BY last_day DESC, response_digest"
         ).fetchall()
         found: dict[Text, list[tuple[Where, Once]]] = defaultdict(list)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -14,6 +14,9 @@ from warmup_lib.tables import STR, reason_word
 COVERED = "covered"
 _BUDGET = "below_budget"
 _SHORT = "short_head"
+
+Place = tuple[str, str, str]
+"""Layer, tenant and digest."""
 
 _REASONS = """
 SELECT layer, tenant, digest, MIN(reason) AS reason
@@ -34,14 +37,18 @@ class LeftOut:
     def __init__(self, lake: Lake, plan_id: str) -> None:
         self._lake = lake
         self._plan_id = plan_id
+        self._asked: dict[Place, str | None] = {}
 
-    def of(self, places: Sequence[tuple[str, str, str]]) -> Mapping[tuple[str, str, str], str]:
-        """Return the reasons of those that were left out, by layer, tenant and digest."""
-        distinct = sorted(set(places))
-        columns = zip(*distinct, strict=True) if distinct else ((), (), ())
-        wanted = pa.table(
-            [pa.array(column, STR) for column in columns], ["layer", "tenant", "digest"]
-        )
+    def of(self, places: Iterable[Place]) -> dict[Place, str]:
+        """Return the reasons of those that were left out; each place is looked up once."""
+        wanted = set(places)
+        if new := sorted(wanted - self._asked.keys()):
+            self._asked |= dict.fromkeys(new) | self._read(new)
+        return {place: reason for place in wanted if (reason := self._asked[place]) is not None}
+
+    def _read(self, places: Sequence[Place]) -> dict[Place, str]:
+        columns = zip(*places, strict=True)
+        wanted = pa.table([pa.array(c, STR) for c in columns], ["layer", "tenant", "digest"])
         connection = self._lake.sql()
         try:
             connection.register("wanted", wanted)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from warmup_lib.explain.miss import Miss
 from warmup_lib.explain.standing import Standing
 from warmup_lib.guard import tag
-from warmup_lib.layers.base import PlanItem, Vectors
+from warmup_lib.layers.base import PlanItem, Vector, Vectors
 from warmup_lib.places import RESPONSES
 from warmup_lib.verify.vectors import Encode, WindowVectors
 
@@ -33,6 +34,10 @@ class Near:
     refused: PlanItem | None = None
 
 
+_Laid = tuple[list[PlanItem], Vector, np.ndarray[Any, np.dtype[np.str_]]]
+"""Items of one context, their vectors as rows, and their guard tags."""
+
+
 class Nearest:
     """Finds near answers of a plan.
 
@@ -46,7 +51,8 @@ class Nearest:
         self._vectors = vectors
         self._asked = WindowVectors(vectors, encode)
         self._groups: dict[tuple[str, str], list[PlanItem]] = defaultdict(list)
-        self._laid: dict[tuple[str, str], tuple[list[PlanItem], np.ndarray, list[str]]] = {}
+        self._found: dict[tuple[str, str], Near] = {}
+        self._laid: dict[tuple[str, str], _Laid] = {}
         for (layer, _, tenant, _), items in standing.items.items():
             for item in items if layer == RESPONSES else ():
                 self._groups[tenant, item.context_digest or ""].append(item)
@@ -59,9 +65,16 @@ class Nearest:
             if (miss.asked.tenant, miss.asked.context_digest) in self._groups
         }
         known = self._asked.of(texts)
-        return [self._near(miss, known.get(miss.asked.text_digest)) for miss in misses]
+        return [self._once(miss, known.get(miss.asked.text_digest)) for miss in misses]
 
-    def _near(self, miss: Miss, vector: np.ndarray | None) -> Near:
+    def _once(self, miss: Miss, vector: Vector | None) -> Near:
+        """Return what is near to an identity; a window asks for some again and again."""
+        asked = miss.asked.tenant, miss.asked.response_digest
+        if asked not in self._found:
+            self._found[asked] = self._near(miss, vector)
+        return self._found[asked]
+
+    def _near(self, miss: Miss, vector: Vector | None) -> Near:
         place = miss.asked.tenant, miss.asked.context_digest
         if vector is None or place not in self._groups:
             return Near()
@@ -69,8 +82,7 @@ class Nearest:
         if not items:
             return Near()
         cosines = matrix @ vector
-        own = tag(miss.asked.prompt)
-        same = np.array([one == own for one in tags])
+        same = tags == tag(miss.asked.prompt)
         best = int(np.argmax(np.where(same, cosines, -2)))
         other = int(np.argmax(np.where(same, -2, cosines)))
         return Near(
@@ -80,10 +92,11 @@ class Nearest:
             items[other] if not same[other] else None,
         )
 
-    def _lay(self, place: tuple[str, str]) -> tuple[list[PlanItem], np.ndarray, list[str]]:
+    def _lay(self, place: tuple[str, str]) -> _Laid:
         if place not in self._laid:
             held = self._vectors.get([item.text_digest or "" for item in self._groups[place]])
             items = [item for item in self._groups[place] if item.text_digest in held]
-            matrix = np.stack([held[i.text_digest or ""] for i in items]) if items else np.zeros(0)
-            self._laid[place] = items, matrix, [tag(item.text or "") for item in items]
+            rows = [held[item.text_digest or ""] for item in items]
+            matrix = np.stack(rows) if rows else np.zeros((0, 0), np.float32)
+            self._laid[place] = items, matrix, np.array([tag(item.text or "") for item in items])
         return self._laid[place]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from warmup_lib.causes import Cause
 from warmup_lib.distil.templates import head_digest
 from warmup_lib.distil.volatile import Head
 from warmup_lib.explain.closeness import Closeness
-from warmup_lib.explain.history import History, Once
+from warmup_lib.explain.history import History, Once, Text
 from warmup_lib.explain.leftout import COVERED, LeftOut, by_reason
 from warmup_lib.explain.miss import L1, L2, L3, PREFIXES, Miss, Verdict
 from warmup_lib.explain.otherwise import Otherwise
 from warmup_lib.explain.places import digests
 from warmup_lib.explain.standing import Standing
-from warmup_lib.explain.variants import Variant, in_context, variants
+from warmup_lib.explain.variants import Variant, Variants, in_context
 from warmup_lib.guard import compatible
 from warmup_lib.keys import Keys
 from warmup_lib.places import EMBEDDINGS, RESPONSES
@@ -46,9 +46,12 @@ class Unplanned:
     closeness: Closeness
     otherwise: Otherwise
     keys: Keys
+    _variants: Variants = field(init=False)
+    _templates: dict[Text, list[tuple[str, Once]]] = field(init=False, default_factory=dict)
     _kinds: dict[str, Callable[[Open], list[Verdict]]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self._variants = Variants(self.history)
         self._kinds = {
             "answers": self._answers,
             "texts": self._texts,
@@ -107,29 +110,46 @@ class Unplanned:
     ) -> list[Verdict]:
         """Fill in what the variants of the rest show; what has none was never seen."""
         rest = [m for m, v in zip(misses, found, strict=True) if v is None]
-        texts = {(m.asked.tenant, m.asked.text_digest): m.asked.prompt for m in rest}
-        known = variants(texts, self.history) if texts else {}
-        return [v or self._by_variant(m, known) for m, v in zip(misses, found, strict=True)]
+        known = self._variants.of({_text(m): m.asked.prompt for m in rest})
+        alike = [_alike(miss, known[_text(miss)]) for miss in rest]
+        self.left_out.of(
+            [_place(m, some[0].once) for m, some in zip(rest, alike, strict=True) if some]
+        )
+        heads = self.history.heads((m.asked.tenant, m.asked.head_digest) for m in rest)
+        told = iter(
+            [
+                self._by_variant(miss, some[0])
+                if some
+                else self._without_variant(miss, known[_text(miss)], heads)
+                for miss, some in zip(rest, alike, strict=True)
+            ]
+        )
+        return [v or next(told) for v in found]
 
-    def _by_variant(self, miss: Miss, known: dict[tuple[str, str], list[Variant]]) -> Verdict:
-        asked = miss.asked
-        every = known.get((asked.tenant, asked.text_digest), [])
-        alike = in_context(every, asked.context_digest) if miss.layer == RESPONSES else every
-        if not alike:
-            heads = {one.where.head for one in every}
-            return self._under_new_head(miss, heads) or (_ELSEWHERE if every else _NEW)
-        first = alike[0]
-        told = f"variant={first.how}"
-        digest = first.once.digest if miss.layer == RESPONSES else first.once.text_digest
-        if items := self.standing.planned(miss.layer, miss.tier, asked.tenant, digest):
-            passes = compatible(asked.prompt, items[0].text or "")
+    def _by_variant(self, miss: Miss, first: Variant) -> Verdict:
+        told, place = f"variant={first.how}", _place(miss, first.once)
+        if items := self.standing.planned(miss.layer, miss.tier, *place[1:]):
+            passes = compatible(miss.asked.prompt, items[0].text or "")
             cause = Cause.BELOW_THRESHOLD if passes else Cause.GUARD_REFUSED
             return Verdict(cause, f"{told} planned", items[0].item_id)
-        place = (miss.layer, asked.tenant, digest)
         reason = self.left_out.of([place]).get(place)
         if reason == COVERED:
             return Verdict(Cause.BELOW_THRESHOLD, f"{told} covered")
         return by_reason(reason, told) or _no_candidate(first.once, told)
+
+    def _without_variant(
+        self, miss: Miss, elsewhere: Sequence[Variant], heads: Container[Text]
+    ) -> Verdict:
+        """Return what a system prompt shows that is new each time; else it is new."""
+        if not elsewhere:
+            return _NEW
+        used = {one.where.head for one in elsewhere}
+        if (miss.asked.tenant, miss.asked.head_digest) not in heads:
+            for how, once in self._alike_heads(miss):
+                if once.digest in used:
+                    why = once.unwarmable[:60] or "its system prompt is new each time"
+                    return Verdict(Cause.LEFT_OUT, f"{why} head_variant={how}")
+        return _ELSEWHERE
 
     def _heads(self, rest: Open) -> list[Verdict]:
         """Judge system prompts and prefixes."""
@@ -155,23 +175,17 @@ class Unplanned:
             return by_reason(self.left_out.of([key]).get(key), told) or _no_candidate(once, told)
         return _NEW
 
-    def _under_new_head(self, miss: Miss, heads: Collection[str]) -> Verdict | None:
-        """Return what a system prompt shows that is new each time, for a text that is not new."""
-        place = (miss.asked.tenant, miss.asked.head_digest)
-        if not heads or place in self.history.heads([place]):
-            return None
-        for how, once in self._alike_heads(miss):
-            if once.digest in heads:
-                why = once.unwarmable[:60] or "its system prompt is new each time"
-                return Verdict(Cause.LEFT_OUT, f"{why} head_variant={how}")
-        return None
-
     def _alike_heads(self, miss: Miss) -> list[tuple[str, Once]]:
         asked = miss.asked
         place = (asked.tenant, asked.model, asked.model_revision, asked.adapter)
         head = Head(place, asked.head_digest, asked.system_prompt or "", asked.tools or "")
-        template, text = head_digest(head), asked.system_prompt or ""
-        return self.history.similar_heads(asked.tenant, template, text)
+        template = asked.tenant, head_digest(head)
+        found = self._templates.get(template)
+        if found is None:
+            found = self.history.similar_heads(*template, asked.system_prompt or "")
+            if any(how == "template" for how, _ in found):
+                self._templates[template] = found
+        return found
 
     def _segments(self, rest: Open) -> list[Verdict]:
         before = self.history.segments()
@@ -193,6 +207,21 @@ class Unplanned:
             seen = asked.tenant in tenants if miss.tier == L3 else known
             found.append(Verdict(Cause.LEFT_OUT, "no documents hold it") if seen else _NEW)
         return found
+
+
+def _text(miss: Miss) -> Text:
+    return miss.asked.tenant, miss.asked.text_digest
+
+
+def _alike(miss: Miss, known: Sequence[Variant]) -> Sequence[Variant]:
+    """Return the variants that the layer takes for the like: of answers those in its context."""
+    return in_context(known, miss.asked.context_digest) if miss.layer == RESPONSES else known
+
+
+def _place(miss: Miss, once: Once) -> tuple[str, str, str]:
+    """Return where a variant of what was missed lies: layer, tenant and digest."""
+    digest = once.digest if miss.layer == RESPONSES else once.text_digest
+    return miss.layer, miss.asked.tenant, digest
 
 
 def _kind(miss: Miss) -> str:
