@@ -45,6 +45,8 @@ DIFFERENT = [
     ("第一次付款", "第二次付款"),
     ("I can log in", "I can't log in"),
     ("I can log in and I get the code", "I can't log in and I don't get the code"),
+    ("I have purchased nothing", "I haven't purchased nothing"),
+    ("It shows twice once a month", "It shows twice twice a month"),
     ("Ich habe eine Karte", "Ich habe keine Karte"),
     ("Das geht", "Das geht nicht"),
     ("puedo pagar", "no puedo pagar"),

@@ -33,12 +33,13 @@ _MARKER = re.compile(
     r"|n(?:e |')[\w']+(?: \w+)? (?:plus|personne|guère))\b"
 )
 # These double a marker in the same clause ("no he recibido nada") and negate alone without one.
+_ENGLISH_ALSO = "nothing|nobody|none|nor|nowhere"
 _ALSO = (
-    "nothing|nobody|none|nor|nowhere"
-    "|nunca|jamás|nada|nadie|ning[uú]n[oa]?|ni|nenhuma?|ninguém|nem"
+    "nunca|jamás|nada|nadie|ning[uú]n[oa]?|ni|nenhuma?|ninguém|nem"
     "|rien|jamais|aucune?|nessun[oa]?|niente|nulla|né"
 )
 _CONCORD = re.compile(rf"\b(?:{_ALSO})\b")
+_ALONE = re.compile(rf"\b(?:{_ENGLISH_ALSO})\b")  # English does not double them
 _CLAUSE = re.compile(r"[.,;:!?¿¡()\n]+\s")
 # Counted apart: English, Spanish and Italian negate with it, in Portuguese it is "in the".
 _NO = re.compile(r"\bno\b(?! longer)")
@@ -49,7 +50,7 @@ _ASKING = re.compile(
     r"|ne (?:sais|comprends) pas"
     r"|non (?:so|capisco)|não (?:sei|entendo))\b"
 )
-_NEGATIVE = re.compile(rf"{_AUXILIARY}(?:'ve)?|{_PLAIN}|{_ALSO}|no|ne|n'.*")
+_NEGATIVE = re.compile(rf"{_AUXILIARY}(?:'ve)?|{_PLAIN}|{_ENGLISH_ALSO}|{_ALSO}|no|ne|n'.*")
 
 
 def negative(word: str) -> bool:
@@ -69,6 +70,7 @@ def negations(text: str) -> tuple[int, int]:
     for clause in _CLAUSE.split(text):
         markers = len(_MARKER.findall(clause))
         count += markers or bool(_CONCORD.search(clause) and not _NO.search(clause))
+        count += len(_ALONE.findall(clause))
     if text.isascii():
         return count, noes
     if _KANA.search(text):

@@ -1,4 +1,4 @@
-"""What is asked about a piece of code: beside a long listing the few words that say so weigh little.
+"""What is asked about a piece of code: beside a long listing, the words that say so weigh little.
 
 Looked at only in texts with a ``` block. There "write tests for this" and "make this faster" have
 nearly the same vector, because nearly all of both is the code.

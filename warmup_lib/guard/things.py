@@ -17,7 +17,6 @@ d6: saturday samstag sonnabend sabado samedi sabato 土曜
 d7: sunday sonntag domingo dimanche domenica 日曜 周日 星期日 星期天
 christmas: christmas xmas weihnachten navidad noel natale natal 圣诞 クリスマス
 easter: easter ostern pascua paques pasqua pascoa 复活节
-twice: twice zweimal
 o2: second zweite zweiten zweiter deuxieme
 o3: third dritte dritten dritter troisieme
 o4: fourth vierte vierten vierter
@@ -258,7 +257,7 @@ CASED = {"US": "us", "EU": "europe", "UK": "uk", "USA": "us", "UAE": "uae", "NYC
 """Written in capitals only: "us" is a word."""
 
 NUMBER_WORDS = """
-2: two zwei dos deux
+2: two zwei dos deux twice zweimal
 3: three drei tres trois
 4: four vier cuatro quatre quattro quatro
 5: five funf cinco cinq cinque
