@@ -147,13 +147,14 @@ class Keys:
                 "params": canonical_params(request.params),
                 **self._dimensions_of(request),
             },
+            again=not request.history,
         )
         prompt = canonical_text(request.prompt)
         return Identity(
             text=self.text_digest(request.prompt),
             context=context,
             response=self._over("response", {"context": context, "prompt": prompt}),
-            head=self._over("head", head),
+            head=self._over("head", head, again=True),
         )
 
     def scope(self, tenant: str) -> str:
@@ -203,9 +204,18 @@ class Keys:
         parts = (check_tenant(tenant), adapter or "", self._template)
         return self.digest("salt-a", *parts) + self.digest("salt-b", *parts)
 
-    def _over(self, domain: str, parts: Mapping[str, str]) -> str:
-        """Return the digest of a domain over its fields; one that is not in `parts` is no part."""
-        return self.digest(domain, *(parts[name] for name in FIELDS[domain] if name in parts))
+    def _over(self, domain: str, parts: Mapping[str, str], *, again: bool = False) -> str:
+        """Return the digest of a domain over its fields; one that is not in `parts` is no part.
+
+        Args:
+            domain: The domain.
+            parts: The fields.
+            again: Other requests are likely to ask for the same one.
+        """
+        fields = [parts[name] for name in FIELDS[domain] if name in parts]
+        if again and sum(map(len, fields)) <= _REMEMBERED_SIZE:
+            return _shared(self._secret, domain, *fields)
+        return _digest(self._secret, domain, *fields)
 
     def _dimensions_of(self, request: Request) -> dict[str, str]:
         """Return the part that configured dimensions make; none where all have their defaults."""
@@ -230,3 +240,8 @@ def _digest(secret: bytes, *parts: str) -> str:
 
 _remembered = lru_cache(maxsize=4096)(_digest)
 """Of tenants and places: a lookup asks for a few of them again and again."""
+
+_shared = lru_cache(maxsize=1024)(_digest)
+"""Of heads and contexts, whose texts are long."""
+_REMEMBERED_SIZE = 64 * 1024
+"""Most characters of such a one."""
