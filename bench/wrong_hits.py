@@ -102,9 +102,11 @@ def cases(
 
     *Other label*: a question and the nearest stored one with another label. *Same label*: one and
     the nearest stored one with its own. The questions are drawn by the hash of their text. Without
-    composed kinds the pairs are of labels alone.
+    composed kinds the pairs are of labels alone. A question that is stored as it is asks nothing.
     """
-    order = sorted(range(len(asked.texts)), key=lambda i: _drawn(asked.texts[i]))
+    known = set() if stored is asked else set(map(embedding_text, stored.texts))
+    new = [i for i, text in enumerate(asked.texts) if embedding_text(text) not in known]
+    order = sorted(new, key=lambda i: _drawn(asked.texts[i]))
     made = [(OTHER, *pair) for pair in _nearest(asked, stored, order[:each], same=False)]
     for kind in kinds:
         found = [(kind, *two) for i in order if (two := composed(kind, asked.texts[i]))]
