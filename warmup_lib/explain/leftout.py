@@ -42,7 +42,7 @@ class LeftOut:
     def of(self, places: Iterable[Place]) -> dict[Place, str]:
         """Return the reasons of those that were left out; each place is looked up once."""
         wanted = set(places)
-        if new := sorted(wanted - self._asked.keys()):
+        if new := sorted(place for place in wanted if place not in self._asked):
             self._asked |= dict.fromkeys(new) | self._read(new)
         return {place: reason for place in wanted if (reason := self._asked[place]) is not None}
 
