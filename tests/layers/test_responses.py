@@ -31,6 +31,7 @@ from warmup_lib.layers.responses import Responses
 from warmup_lib.places import NEIGHBOURS
 from warmup_lib.tables import LEFT_OUT, MICRO, PLAN
 from warmup_lib.targets.store import RedisStore
+from warmup_lib.threshold.force import Threshold, Thresholds
 
 LAYER = Responses()
 HOURS_48 = 48 * 3600
@@ -210,6 +211,19 @@ def test_a_similar_question_is_served_from_the_threshold_on(
         assert (match.match, match.item_id) == ("semantic", planned[0].item_id)
         assert match.similarity == pytest.approx(cosine, abs=1e-5)
         assert match.value == f"Answer to {QUESTION}"
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize(("cosine", "served"), [(0.93, False), (0.951, True)])
+def test_a_tenants_calibrated_threshold_counts_before_the_configured_one(
+    with_store: Any, cosine: float, served: bool
+) -> None:
+    keys = new_keys()
+    planned, ctx = one_item(keys)
+    ctx = replace(ctx, thresholds=Thresholds(0.92, {"acme": Threshold(0.95)}))
+    asked = lookup(keys, "acme", SIMILAR, vector=at_cosine(cosine))
+    (match,) = warmed(with_store, planned, [(asked, ctx)], ctx)
+    assert match.hit is served
 
 
 @pytest.mark.stack

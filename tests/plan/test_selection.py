@@ -230,3 +230,24 @@ def test_a_cheap_answer_goes_before_a_dear_one_that_covers_a_little_more() -> No
     dear = np.array([2 * COST, COST])
     assert choose(rows, Planar({}), 1) == ["a"]
     assert choose(rows, Planar({}), 1, cost=dear) == ["b"]
+
+
+def test_each_tenant_has_its_own_threshold() -> None:
+    rows = [
+        prompt(d, n, tenant=t, text_digest=f"t-{d}")
+        for t in ("loose", "strict")
+        for d, n in (("a", 3), ("b", 1), ("c", 3))
+    ]
+    table = demand(rows)
+    points = lay_out(table, items(rows), PLAN.empty())
+    own = points.by_tenant({"loose": THRESHOLD, "strict": 0.999}.__getitem__)
+    choice = most_covering(points, Planar(FANS), own, 9, silent)
+    candidates = items(rows)
+    picked = [
+        (candidates["tenant"][r].as_py(), d)
+        for r, d in zip(choice.rows.tolist(), chosen(choice, candidates), strict=True)
+    ]
+    assert sorted(picked) == [("loose", "b"), ("strict", "a"), ("strict", "b"), ("strict", "c")]
+    held = points.candidate == choice.rows[0]
+    assert candidates["tenant"][int(choice.rows[0])].as_py() == "loose"
+    assert served_points(points, Planar(FANS), own, held).sum() == 3
