@@ -97,15 +97,19 @@ def test_an_answer_at_the_limit_is_cut_to_whole_sentences(
         assert found.text == kept
 
 
-def test_a_limit_of_the_request_itself_is_its_own_business(tiny: TinyHost, with_host: Any) -> None:
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_limit_of_the_request_itself_is_its_own_business(
+    tiny: TinyHost, with_host: Any, name: str
+) -> None:
     keys = new_keys()
     tiny.answer = "It is"
-    params = {"max_tokens": 4}
+    params = {name: 4}
     row = prompt(keys, "acme", "Is it open?", model=MODEL, response=None, params=params)
     heads = [head(keys, "acme", "", model=MODEL)]
     item = items(Responses(), demand([row | {"params": json.dumps(params)}], heads), CONFIG)[0]
     assert generated(with_host, tiny, item, keys).text == "It is"
     assert tiny.requests[0]["max_tokens"] == 4
+    assert "max_completion_tokens" not in tiny.requests[0]
 
 
 @pytest.mark.parametrize(

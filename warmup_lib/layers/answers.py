@@ -17,7 +17,8 @@ from warmup_lib.targets.host import ModelHost
 from warmup_lib.targets.together import together
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[\u3002\uff01\uff1f\n]")
-_OURS = ("max_tokens", "n", "temperature", "tool_choice", "top_k", "top_p", "min_p", "seed")
+_LIMITS = ("max_completion_tokens", "max_tokens")
+_OURS = (*_LIMITS, "n", "temperature", "tool_choice", "top_k", "top_p", "min_p", "seed")
 """Parameters that are not taken over: a generated answer is the likeliest one, and short."""
 
 
@@ -56,7 +57,7 @@ async def _answer(
         params = _params(item)
         if not _whole(item, head, params, context):
             return Outcome(item.item_id, "skipped", error="the plan lacks a part of its request")
-        asked = params.get("max_tokens")
+        asked = next((params[name] for name in _LIMITS if params.get(name)), None)
         longest = context.config.layers.responses.max_tokens
         limit = min(int(asked or longest), longest)
         chat = Chat(
