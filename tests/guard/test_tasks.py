@@ -19,8 +19,10 @@ CODE = "\n```python\ndef find(orders):\n    return orders[0]\n```"
         ("把这段代码翻译成 Python", {"-translate"}),
         ("这段代码太慢", {"-speed"}),
         ("Erkläre den Code", {"-explain"}),
-        ("Why does it fail?", {"-repair"}),
-        ("this throws an error", {"-repair"}),
+        ("It takes minutes for a million rows, why?", {"-speed"}),
+        ("Review this for speed and tests", set()),
+        ("这里该测什么", {"-test"}),
+        ("Why does this Go code fail?", set()),
         ("what does this print", set()),
     ],
 )
