@@ -29,7 +29,7 @@ from warmup_lib.guard import compatible
 from warmup_lib.keys import Keys, canonical_text, embedding_text
 from warmup_lib.lake import Lake
 from warmup_lib.threshold.bounds import GRID, upper_limit
-from warmup_lib.threshold.force import in_force
+from warmup_lib.threshold.pairs import EVERYONE
 from warmup_lib.threshold.stage import run
 
 REPORT = Path(__file__).parent / "reports" / "wrong_hits.md"
@@ -134,7 +134,7 @@ def calibrated(train: Cases, config: Config, folder: Path) -> float:
     )
     lake = Lake(str(folder / "lake"))
     report = run(lake, DAY, config, Keys(b"the secret of a bench"), pairs=file)
-    return in_force(lake, config, report.facts["encoder"]).at("anyone")
+    return float(report.facts["tenants"][EVERYONE]["threshold"])
 
 
 def fixed(train: Cases, error: float) -> float:

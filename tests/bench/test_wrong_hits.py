@@ -68,6 +68,7 @@ def test_wrong_hits_stay_under_one_percent_and_hits_above_a_fixed_threshold(
         if kind == SAME
     )
     ours = calibrated(train, config, tmp_path)
+    assert ours < 1
     right, wrong = test.counts(ours, guarded=True)
     assert share(right, wrong) <= config.threshold.bound
     assert right > 1000
