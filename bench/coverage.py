@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from encoder import banking, machine, table
 from threadpoolctl import threadpool_limits
 
+from bench.encoder import banking, machine, table
 from warmup_lib.config import Config
 from warmup_lib.embed.opening import open_encoder
 from warmup_lib.guard import signature

@@ -1,7 +1,7 @@
 """Measures what the guard refuses, right and wrong, and how fast it is, on real questions.
 
 Reads BANKING77 and xSID from the folder that WARMUP_DATA names, writes bench/reports/guard.md.
-Usage: `python bench/guard.py`.
+Usage: `python -m bench.guard`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-from encoder import machine, percent, table
+
+from bench.encoder import machine, percent, table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 

@@ -1,6 +1,6 @@
 """Measures the choice under budgets against the exact optimum, and how long a million rows take.
 
-Writes bench/reports/selection.md. Usage: `python bench/selection.py`.
+Writes bench/reports/selection.md. Usage: `python -m bench.selection`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from encoder import machine, table
+
+from bench.encoder import machine, table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
