@@ -34,7 +34,7 @@ system: # Debian's Python comes without ensurepip, and vLLM's CPU build loads li
 
 .venv/dev: .venv/base
 	@echo "== installing Airflow and the test tools into .venv"
-	@$(BIN)/python -m pip install -c constraints.txt -e '.[airflow,dev]' >>.venv/install.log 2>&1 \
+	@$(BIN)/python -m pip install -c constraints.txt -e '.[airflow,dev,gateway]' >>.venv/install.log 2>&1 \
 	  || { tail -5 .venv/install.log; exit 1; }
 	@touch $@
 
@@ -69,7 +69,7 @@ check: .venv/dev ## Lint, types and import floors
 bench: .venv/dev ## Run the measurements and write bench/reports/
 	@$(BIN)/warmup stack up --hosts 2
 	@for bench in coverage encoder near_duplicates guard selection redis_writes berlin policies calibration \
-	    interference gauntlet wrong_hits "kv_length reserved" "kv_length paged" strategies effect slo_decay; do \
+	    interference gauntlet wrong_hits reader "kv_length reserved" "kv_length paged" strategies effect slo_decay; do \
 	    $(BIN)/python -m bench.$$bench || exit 1; done
 
 .PHONY: ui
