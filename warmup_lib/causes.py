@@ -83,7 +83,7 @@ _ABOUT = MappingProxyType(
         Cause.BELOW_BUDGET: _About(
             _PLAN,
             "it was a candidate, and others were worth more",
-            "Raise the budget of the layer; `warmup plan` says what one more item would bring.",
+            "Raise what left no room: the source's limit, the layer's `items`, or a budget.",
         ),
         Cause.LEFT_OUT: _About(
             _PLAN,

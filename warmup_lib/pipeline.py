@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -251,19 +251,16 @@ def apply(
     """Warm a plan's items on the configured targets."""
     from warmup_lib.apply.stage import run
 
-    with _observed(config, "apply", plan_id):
-        return asyncio.run(
-            run(
-                open_lake(config),
-                plan_id,
-                config,
-                open_keys(config),
-                layers=layers,
-                targets=targets,
-                resume=resume,
-                progress=progress,
-            )
-        )
+    return _on_targets(
+        "apply",
+        run,
+        config,
+        plan_id,
+        layers=layers,
+        targets=targets,
+        resume=resume,
+        progress=progress,
+    )
 
 
 def verify(
@@ -277,18 +274,25 @@ def verify(
     """Prove residency and, where later traffic is given, measure the hit ratio on it."""
     from warmup_lib.verify.stage import run
 
-    with _observed(config, "verify", plan_id):
-        return asyncio.run(
-            run(
-                open_lake(config),
-                plan_id,
-                config,
-                open_keys(config),
-                day=day,
-                requests=requests,
-                progress=progress,
-            )
-        )
+    return _on_targets(
+        "verify", run, config, plan_id, day=day, requests=requests, progress=progress
+    )
+
+
+def explain(
+    config: Config,
+    plan_id: str,
+    *,
+    day: str | None = None,
+    requests: Path | None = None,
+    progress: Progress = silent,
+) -> StageReport:
+    """Give each miss of later traffic its cause; see `verify`, which has to be run on it before."""
+    from warmup_lib.explain.stage import run
+
+    return _on_targets(
+        "explain", run, config, plan_id, day=day, requests=requests, progress=progress
+    )
 
 
 def figures(config: Config, plan_id: str | None = None) -> list[Figure]:
@@ -306,6 +310,18 @@ def figures(config: Config, plan_id: str | None = None) -> list[Figure]:
     return figures(lake, config, open_keys(config), named)
 
 
+def _on_targets(
+    stage: str,
+    run: Callable[..., Coroutine[Any, Any, StageReport]],
+    config: Config,
+    plan_id: str,
+    **how: Any,
+) -> StageReport:
+    """Run a stage that asks a plan's targets, and push what it did where that is wanted."""
+    with _observed(config, stage, plan_id):
+        return asyncio.run(run(open_lake(config), plan_id, config, open_keys(config), **how))
+
+
 @contextmanager
 def _observed(config: Config, stage: str, plan_id: str) -> Iterator[None]:
     """Push what a stage does, and the plan's figures after it, where the settings say whereto."""
@@ -316,28 +332,3 @@ def _observed(config: Config, stage: str, plan_id: str) -> Iterator[None]:
 
     with observed(config.observe, stage, partial(figures, config, plan_id)):
         yield
-
-
-def explain(
-    config: Config,
-    plan_id: str,
-    *,
-    day: str | None = None,
-    requests: Path | None = None,
-    progress: Progress = silent,
-) -> StageReport:
-    """Give each miss of later traffic its cause; see `verify`, which has to be run on it before."""
-    from warmup_lib.explain.stage import run
-
-    with _observed(config, "explain", plan_id):
-        return asyncio.run(
-            run(
-                open_lake(config),
-                plan_id,
-                config,
-                open_keys(config),
-                day=day,
-                requests=requests,
-                progress=progress,
-            )
-        )

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from warmup_lib.config import Config
 from warmup_lib.keys import Keys, Request
-from warmup_lib.layers.base import Context, Demand, Layer, Lookup, PlanItem, Vector
+from warmup_lib.layers.base import Context, Layer, Lookup, PlanItem, Vector
+from warmup_lib.layers.demand import Demand
 from warmup_lib.tables import HEADS, MICRO, PROMPTS
 
 ENCODER = "enc-a"

@@ -18,7 +18,8 @@ from tests.layers.building import (
 )
 from warmup_lib.config import Config
 from warmup_lib.keys import Keys
-from warmup_lib.layers.base import Context, Demand, PlanItem
+from warmup_lib.layers.base import Context, PlanItem
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.retrieval import Retrieval
 from warmup_lib.plan.corpus import MEMBERS
 from warmup_lib.tables import CHUNKS, MICRO

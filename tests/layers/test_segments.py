@@ -27,7 +27,8 @@ from tests.layers.building import (
 )
 from warmup_lib.config import Config
 from warmup_lib.keys import Keys
-from warmup_lib.layers.base import Demand, PlanItem
+from warmup_lib.layers.base import PlanItem
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.embeddings import Embeddings
 from warmup_lib.plan.segments import SCHEMA
 from warmup_lib.tables import MICRO

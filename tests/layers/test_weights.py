@@ -18,7 +18,8 @@ from tests.preflight.building import healthy, write_tensors
 from tests.targets.tiny_host import MODEL, TinyHost
 from warmup_lib.config import Config
 from warmup_lib.errors import HostUnavailable
-from warmup_lib.layers.base import SHARED, Context, Demand, Outcome, PlanItem, Proof
+from warmup_lib.layers.base import SHARED, Context, Outcome, PlanItem, Proof
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.weights import Weights
 from warmup_lib.plan.lengths import SCHEMA
 from warmup_lib.stack import StackState

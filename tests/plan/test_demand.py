@@ -11,7 +11,7 @@ from tests.plan.building import BEFORE, DAY, fill, head, heat, prompt
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Demand
+from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.demand import read_demand
 
 

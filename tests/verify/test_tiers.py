@@ -23,7 +23,8 @@ from warmup_lib.apply.stage import warm
 from warmup_lib.config import Config
 from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context, Demand, PlanItem
+from warmup_lib.layers.base import Context, PlanItem
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.registry import LAYERS
 from warmup_lib.tables import HEADS, MICRO
 from warmup_lib.targets.store import RedisStore

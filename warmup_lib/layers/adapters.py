@@ -21,7 +21,6 @@ from warmup_lib.layers.base import (
     SHARED,
     Arranged,
     Context,
-    Demand,
     Layer,
     Lookup,
     Match,
@@ -29,6 +28,7 @@ from warmup_lib.layers.base import (
     PlanItem,
     Proof,
 )
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.folders import adapter_folders, content_hash, size_of
 from warmup_lib.layers.rows import plan_rows, refused_rows
 from warmup_lib.targets import lora

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warmup_lib.layers.base import Demand, Vector, Vectors
+from warmup_lib.layers.base import Vector, Vectors
+from warmup_lib.layers.demand import Demand
 
 TIES = 6
 """Decimals of a cosine that count: below them float32 sums differ by their order."""

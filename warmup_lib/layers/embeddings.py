@@ -17,7 +17,6 @@ from warmup_lib.layers import segments, system_prompts
 from warmup_lib.layers.base import (
     Arranged,
     Context,
-    Demand,
     Layer,
     Lookup,
     Match,
@@ -27,6 +26,7 @@ from warmup_lib.layers.base import (
     Vector,
     item_id,
 )
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.entries import encoder_problem, proof, prove_content, raw, receipt
 from warmup_lib.layers.rows import plan_rows, refused_rows
 from warmup_lib.layers.sizes import embedding_bytes

@@ -13,7 +13,6 @@ from warmup_lib.errors import InputDataError
 from warmup_lib.layers.base import (
     Arranged,
     Context,
-    Demand,
     Layer,
     Lookup,
     Match,
@@ -23,6 +22,7 @@ from warmup_lib.layers.base import (
     item_id,
 )
 from warmup_lib.layers.blocks import Chain, fit, in_order
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.heads import HeadHost
 from warmup_lib.layers.natural import KEPT_WARM, kept_warm
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes

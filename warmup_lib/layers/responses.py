@@ -16,17 +16,8 @@ import pyarrow.compute as pc
 from warmup_lib.config import Config, HostTarget
 from warmup_lib.guard import tag
 from warmup_lib.layers.answers import generate
-from warmup_lib.layers.base import (
-    Context,
-    Demand,
-    Layer,
-    Lookup,
-    Match,
-    Outcome,
-    PlanItem,
-    Proof,
-    Vector,
-)
+from warmup_lib.layers.base import Context, Layer, Lookup, Match, Outcome, PlanItem, Proof, Vector
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.entries import encoder_problem, proof, raw, receipt
 from warmup_lib.layers.natural import KEPT_WARM, kept_warm
 from warmup_lib.layers.rows import plan_rows, refused_rows, utf8_bytes

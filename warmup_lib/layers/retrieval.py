@@ -22,7 +22,6 @@ from warmup_lib.layers import lists
 from warmup_lib.layers.base import (
     Arranged,
     Context,
-    Demand,
     Layer,
     Lookup,
     Match,
@@ -32,6 +31,7 @@ from warmup_lib.layers.base import (
     Vector,
 )
 from warmup_lib.layers.corpus import Chunk, Corpus, corpora, source_digest
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.entries import (
     encoder_problem,
     found,

@@ -13,7 +13,6 @@ from warmup_lib.config import Config
 from warmup_lib.layers.base import (
     Arranged,
     Context,
-    Demand,
     Lookup,
     Match,
     Outcome,
@@ -21,6 +20,7 @@ from warmup_lib.layers.base import (
     Vector,
     Vectors,
 )
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.entries import found, not_asked, raw
 from warmup_lib.layers.rows import plan_rows
 from warmup_lib.layers.sizes import segment_bytes

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.config import Config, HostTarget
 from warmup_lib.layers.adapters import Adapters
-from warmup_lib.layers.base import Demand
+from warmup_lib.layers.demand import Demand
 
 UNSERVED = "adapter_not_served"
 """Why a head or an answer to generate is left out: no host target names its adapter in `models`,

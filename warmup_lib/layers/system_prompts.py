@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
-from warmup_lib.layers.base import Context, Demand, Lookup, Match, PlanItem
+from warmup_lib.layers.base import Context, Lookup, Match, PlanItem
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.entries import found, not_asked
 from warmup_lib.layers.rows import plan_rows, refused_rows
 from warmup_lib.layers.sizes import system_prompt_bytes

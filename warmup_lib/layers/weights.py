@@ -19,7 +19,6 @@ from warmup_lib.errors import InputDataError
 from warmup_lib.layers.base import (
     SHARED,
     Context,
-    Demand,
     Layer,
     Lookup,
     Match,
@@ -28,6 +27,7 @@ from warmup_lib.layers.base import (
     Proof,
     item_id,
 )
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.rows import plan_rows
 from warmup_lib.layers.steps import Done, Steps
 from warmup_lib.tables import LEFT_OUT

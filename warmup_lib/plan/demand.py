@@ -17,7 +17,7 @@ from warmup_lib.embed.vectors import LakeVectors
 from warmup_lib.errors import InputDataError
 from warmup_lib.forecast.window import history
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Demand
+from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.corpus import read_chunks, read_members
 from warmup_lib.plan.lengths import read_lengths
 from warmup_lib.plan.segments import read_segments

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
-from warmup_lib.layers.base import Demand, Layer
+from warmup_lib.layers.base import Layer
+from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.attribution import by_nearest
 from warmup_lib.plan.coverage import COST, Mask
 from warmup_lib.plan.neighbours import Ints

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
-from warmup_lib.layers.base import Demand, Layer
+from warmup_lib.layers.base import Layer
+from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.assembly import Entrant
 from warmup_lib.plan.budgets import Shared, choose, sharing
 from warmup_lib.plan.offer import Offer, of_tier, open_offers

@@ -23,7 +23,8 @@ from warmup_lib.config import Config
 from warmup_lib.distil import sql
 from warmup_lib.guard import signature
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context, Demand, Layer, PlanItem, Vector
+from warmup_lib.layers.base import Context, Layer, PlanItem, Vector
+from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.coverage import Group, greedy, served_by
 from warmup_lib.tables import MICRO
 from warmup_lib.verify.vectors import WindowVectors

@@ -10,7 +10,7 @@ import numpy as np
 
 from tests.plan.building import DAY, ENCODER, embed, fill, head, prompt, rows_of
 from warmup_lib.config import Config
-from warmup_lib.layers.base import Demand
+from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.demand import read_demand
 from warmup_lib.plan.sources.proposed import Proposals
 from warmup_lib.plan.sources.proposing import propose

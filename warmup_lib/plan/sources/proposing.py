@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from warmup_lib.config import Config
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Demand
+from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import joined, place_of
 from warmup_lib.plan.sources.base import Material
