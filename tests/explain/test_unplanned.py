@@ -307,6 +307,14 @@ def test_a_system_prompt_that_is_new_each_time_is_not_new(world: World) -> None:
     assert world.cause(other)[0] == Cause.UNSEEN
 
 
+def test_more_room_helps_no_head_that_is_new_each_time(world: World) -> None:
+    before = of("x", system_prompt=CLOCK.format(14))
+    world.known = [before]
+    world.left_out = [("prefixes", KEYS.identity(before).head, "below_budget")]
+    now = head(CLOCK.format(15))
+    assert world.cause(now) == (Cause.LEFT_OUT, "left_out=below_budget variant=template")
+
+
 def test_requests_without_a_head_share_no_block(world: World) -> None:
     assert world.cause(head(None))[0] == Cause.SUB_BLOCK
 

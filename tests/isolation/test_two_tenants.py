@@ -188,8 +188,13 @@ def test_heads_on_a_model_host(stack_host: StackState, mode: Any) -> None:
     bare = context(keys, DictVectors())
 
     async def cached(target: ModelHost, tenant: str) -> int:
-        """Return how many tokens of the head a tenant's request finds."""
-        ask = lookup(keys, tenant, "What comes back?", system_prompt=system, model=model)
+        """Return how many tokens of the head a tenant's request finds.
+
+        Each tenant has a question of its own: an equal one would leave a block that begins with
+        the head's end and reaches into the question.
+        """
+        question = {"acme": "Who pays for it?", "beta": "What comes back?"}[tenant]
+        ask = lookup(keys, tenant, question, system_prompt=system, model=model)
         [match] = await layer.find([ask], target, bare)
         return match.cached_tokens or 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from warmup_lib.causes import Cause
 from warmup_lib.distil.templates import head_digest
@@ -172,7 +172,11 @@ class Unplanned:
             if items := self.standing.planned(miss.layer, miss.tier, asked.tenant, once.digest):
                 return Verdict(Cause.LEFT_OUT, f"{told} planned, new each time", items[0].item_id)
             key = (miss.layer, asked.tenant, once.digest)
-            return by_reason(self.left_out.of([key]).get(key), told) or _no_candidate(once, told)
+            verdict = by_reason(self.left_out.of([key]).get(key), told)
+            if verdict is not None and verdict.cause is Cause.BELOW_BUDGET:
+                # More room would have warmed the other head, which this request can't use.
+                verdict = replace(verdict, cause=Cause.LEFT_OUT)
+            return verdict or _no_candidate(once, told)
         return _NEW
 
     def _alike_heads(self, miss: Miss) -> list[tuple[str, Once]]:
