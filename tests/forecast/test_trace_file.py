@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
-from backports.zstd import ZstdFile
+from backports import zstd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,29 +104,108 @@ def test_bytes_that_are_no_text_do_not_sink_a_file(tmp_path: Path) -> None:
     assert trace.rejected == {"bad ts": 1}
 
 
+WILD = [
+    "9999-12-31T23:59:59-12:00", "9999-12-31T23:59:59Z", "9999-12-31", "0000-01-01T00:00:00Z",
+    "0001-01-01T00:00:00+14:00", "2026-02-30T00:00:00Z", "2026-03-01T00:00:00+99:99",
+    "2255-07-01T00:00:00Z", "1969-12-31T23:59:59Z", "1e300", "1e25", "-5", "-1e300", "nan", "inf",
+    "-inf", "9223372036854775807", "18446744073709551615", "1" * 300,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Etc/GMT+12"])
+def test_times_out_of_range_cost_their_own_rows_in_every_format(tmp_path: Path, zone: str) -> None:
+    sound = [str(AT * 1000 + i) for i in range(len(WILD) + 1)]
+    times = [t for pair in zip(sound, [*WILD, sound[-1]], strict=True) for t in pair]
+    for row in ("{},a\n", '{{"ts":"{}","item":"a"}}\n', '{{"timestamp":"{}","hash_ids":[1]}}\n'):
+        head = "ts,item\n" if row.startswith("{}") else ""
+        trace = read(tmp_path, head + "".join(map(row.format, times)), zone)
+        assert trace.rejected == {"bad ts": len(WILD)}, row
+        expected = [AT * 10**6 + i * 1000 for i in range(len(sound))]
+        assert trace.at.tolist() == [*expected, expected[-1]]
+
+
+def test_a_wrong_number_does_not_change_what_others_mean(tmp_path: Path) -> None:
+    rows = [{"timestamp": t, "hash_ids": [1]} for t in (0, 1500, 10**25, 3000, 2**64 - 1)]
+    trace = read(tmp_path, "\n".join(map(json.dumps, rows)))
+    assert trace.at.tolist() == [0, 1_500_000, 3_000_000]
+    assert trace.rejected == {"bad ts": 2}
+
+
+def test_amounts_out_of_range_are_refused(tmp_path: Path) -> None:
+    trace = read(tmp_path, "ts,item,cost_ms,bytes\n1,a,1e308,1\n2,a,1,1e300\n3,a,1,inf\n4,a,1,1\n")
+    assert trace.rejected == {"bad cost_ms": 1, "bad bytes": 2}
+
+
+def test_long_whole_numbers_are_ids_like_any_other(tmp_path: Path) -> None:
+    long = 2**200
+    rows = [
+        {"ts": 1, "item": long},
+        {"ts": 2, "item": str(long)},
+        {"ts": 3, "item": long + 1},
+        {"ts": 4, "item": 1.5},
+        {"ts": 5, "item": long, "tenant": 2**64},
+        {"ts": 6, "item": long, "tenant": 2**64 + 1},
+        {"ts": 7, "item": long, "tenant": {"name": "acme"}},
+    ]
+    trace = read(tmp_path, "\n".join(map(json.dumps, rows)))
+    assert trace.item.tolist() == [0, 0, 1, 2, 3]
+    assert trace.rejected == {"bad item": 1, "bad tenant": 1}
+    blocks = [
+        {"timestamp": 1, "hash_ids": [2**64, 2**64 + 1]},
+        {"timestamp": 2, "hash_ids": [2**64]},
+    ]
+    assert read(tmp_path, "\n".join(map(json.dumps, blocks))).item.tolist() == [0, 1, 0]
+    deep = '{"ts":1,"item":1e3,"x":' + "[" * 1000 + "]" * 1000 + '}\n{"ts":1,"item":"a"}\n'
+    assert read(tmp_path, deep).rejected == {"bad item": 1}
+
+
+def test_a_first_line_that_is_cut_does_not_hide_what_follows(tmp_path: Path) -> None:
+    trace = read(tmp_path, '26-03-16", "item": "a"}\n{"ts": 1, "item": "b"}\n')
+    assert (trace.accesses, trace.rejected) == (1, {"invalid_json": 1})
+    trace = read(tmp_path, "-5,a\n1,b\n")
+    assert (trace.accesses, trace.rejected) == (1, {"bad ts": 1})
+
+
 @pytest.mark.parametrize("packed", ["gzip", "zstd"])
 def test_compressed_files_are_told_by_their_content(tmp_path: Path, packed: str) -> None:
     content = b"ts,item\n1,a\n2,b\n"
     if packed == "gzip":
         (tmp_path / "trace").write_bytes(gzip.compress(content))
     else:
-        with ZstdFile(tmp_path / "trace", "w") as file:
-            file.write(content)
+        (tmp_path / "trace").write_bytes(zstd.compress(content))
     assert read_trace(tmp_path / "trace", UTC_ZONE).items == 2
 
 
-def test_a_file_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compress", [gzip.compress, zstd.compress])
+def test_a_file_that_breaks_off_is_read_as_far_as_it_goes(
+    tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
     rows = "".join(f"{i},{i * 7919 % 1009}\n" for i in range(20_000))
-    trace = read(tmp_path, gzip.compress(rows.encode())[:-2000])
+    trace = read(tmp_path, compress(rows.encode())[:-2000])
     assert 0 < trace.accesses < 20_000
+    assert trace.rejected["damaged"] == 1
+    noise = "".join(f"{i},{i * 7919 % 1009}\n" for i in range(200_000))
+    packed = bytearray(compress(noise.encode()))
+    packed[len(packed) // 2 :] = bytes(1000)
+    trace = read(tmp_path, bytes(packed))
+    assert 0 < trace.accesses < 200_000
     assert trace.rejected["damaged"] == 1
 
 
 @pytest.mark.parametrize(
-    "content", ["", "a,b\n1,2\n", '{"time": 1, "key": 2}\n', "ts,item\nnever,a\n", "ts,item\n"]
+    ("content", "says"),
+    [
+        ("", "trace holds no rows"),
+        ("ts,item\n", "trace holds no rows"),
+        ("a,b\n1,2\n", "needs the columns"),
+        ('{"time": 1, "key": 2}\n', "needs the columns"),
+        ("ts,item\nnever,a\n", r"none of the 1 rows of trace can be used \(bad ts: 1\)"),
+        ('{"timestamp": 0, "hash_ids": []}\n', "holds no access"),
+        ('{"timestamp": 0, "hash_ids": null}\n', r"\(bad item: 1\)"),
+    ],
 )
-def test_a_file_without_accesses_is_refused(tmp_path: Path, content: str) -> None:
-    with pytest.raises(InputDataError):
+def test_a_file_without_accesses_is_refused(tmp_path: Path, content: str, says: str) -> None:
+    with pytest.raises(InputDataError, match=says):
         read(tmp_path, content)
 
 

@@ -292,6 +292,29 @@ def _fits(row: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.parametrize(
+    ("dialect", "name"), [("jsonl", "ts"), ("litellm", "startTime"), ("litellm", "endTime")]
+)
+def test_times_out_of_range_are_put_aside_alone(
+    tmp_path: Path, canonical: Any, write: Any, ingest: Any, dialect: str, name: str
+) -> None:
+    wild = [
+        "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00", "0000-01-01T00:00:00Z",
+        "2026-02-30T00:00:00Z", "1" * 300, "nan", -5, 1e300, -1e300, 2**63 - 1, 2**64 - 1,
+    ]  # fmt: skip
+    times = {"startTime": 1773455400, "endTime": 1773455401}
+    rows = [
+        {**canonical(i), "call_type": "acompletion", "team_id": "acme", **times, name: at}
+        | {"messages": [{"role": "user", "content": "hi"}]}
+        for i, at in enumerate([1773455402, *wild, 1773455403])
+    ]
+    facts = ingest(write(tmp_path / "log", *rows), dialect=dialect).facts
+    assert facts["rows_kept"] == 2
+    counts = facts["quarantine"]
+    assert counts.keys() <= {"bad_timestamp", "future_timestamp"}
+    assert sum(counts.values()) == len(wild)
+
+
 def test_a_malformed_message_list_is_put_aside_alone(
     tmp_path: Path, canonical: Any, write: Any, ingest: Any
 ) -> None:

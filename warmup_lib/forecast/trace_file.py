@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import io
-import zlib
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator
 from datetime import tzinfo
 from io import BufferedIOBase
 from itertools import chain
@@ -15,18 +13,25 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import orjson
 
 from warmup_lib.errors import InputDataError
 from warmup_lib.forecast.trace import Ints, Reals, Trace, trace_of
-from warmup_lib.ingest.lines import decompressed, read_lines
+from warmup_lib.forecast.trace_csv import read_rows
+from warmup_lib.ingest.lines import DAMAGED, decompressed, read_lines
 
 COLUMNS = ("ts", "item", "cost_ms", "bytes", "tenant")
 """Columns of a trace; a CSV file without a header has them in this order."""
 
 _NEEDS = "a trace needs the columns ts and item (or, for block traces, timestamp and hash_ids)"
-_DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 _UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0), (np.inf, 1e-3))
 """(below this it is seconds / ms / us / ns, microseconds in one)."""
+
+_LARGEST = 2.0**53
+"""The largest time (microseconds: the year 2255) and amount; whole floats are exact up to it."""
+
+_OBJECT = re.compile(rb"""\A\s*\{|^[ \t]*\{[ \t]*\"""", re.MULTILINE)
+_LOOKED_AT = 64 * 1024
 Columns = dict[str, list[Any]]
 
 
@@ -37,7 +42,8 @@ def read_trace(path: Path, zone: tzinfo) -> Trace:
     s, ms, us or ns, told by magnitude. An item of one tenant is not that of another. A row with
     `timestamp` and `hash_ids` is a request: its blocks are accesses in their order; whole numbers
     below 10^11 in `timestamp` are milliseconds there, others seconds. Rows that can't be used are
-    counted, whatever they are. An empty `cost_ms` or `bytes` counts as nothing.
+    counted, whatever they are; times before 1970 and after the year 2254 are such. An empty
+    `cost_ms` or `bytes` counts as nothing.
 
     Args:
         path: The file.
@@ -50,10 +56,11 @@ def read_trace(path: Path, zone: tzinfo) -> Trace:
         raise InputDataError(f"no such trace file: {path}")
     rejected: Counter[str] = Counter()
     with path.open("rb") as handle:
-        text = io.BufferedReader(cast("Any", decompressed(handle, handle.peek(4)[:4])))
+        packed = decompressed(handle, handle.peek(4)[:4])
+        text = io.BufferedReader(cast("Any", packed), _LOOKED_AT)
         try:
-            lines = text.peek(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-        except _DAMAGED:
+            lines = _OBJECT.search(text.peek(_LOOKED_AT).removeprefix(b"\xef\xbb\xbf"))
+        except DAMAGED:
             raise InputDataError(f"{path.name} is damaged from its beginning") from None
         if lines:
             columns = _json_rows(text, rejected)
@@ -61,8 +68,9 @@ def read_trace(path: Path, zone: tzinfo) -> Trace:
             with io.TextIOWrapper(text, "utf-8-sig", errors="backslashreplace", newline="") as rows:
                 columns = _csv_rows(rows, rejected)
     read = len(columns["ts"]) + rejected.total()
-    blocks = columns.pop("blocks")
-    trace = _arranged(columns, blocks if any(blocks) else None, zone, rejected)
+    if not read:
+        raise InputDataError(f"{path.name} holds no rows")
+    trace = _arranged(columns, zone, rejected)
     if trace is None:
         why = ", ".join(f"{reason}: {count}" for reason, count in rejected.most_common())
         raise InputDataError(f"none of the {read} rows of {path.name} can be used ({why})")
@@ -70,36 +78,50 @@ def read_trace(path: Path, zone: tzinfo) -> Trace:
     return trace_of(at, item, cost, size, read, rejected)
 
 
-def _empty() -> Columns:
-    return {name: [] for name in (*COLUMNS, "blocks")}
-
-
 def _json_rows(stream: BufferedIOBase, rejected: Counter[str]) -> Columns:
-    columns = _empty()
-    named = False
-    for raw in read_lines(stream):
+    """Return the columns of a trace, and those of block traces where any row is of one."""
+    columns: Columns = {name: [] for name in (*COLUMNS, "hash_ids")}
+    named = blocks = False
+    for raw in read_lines(stream, _decoded):
         row = raw.value if raw.reason is None else None
         if not isinstance(row, dict):
             rejected[raw.reason.value if raw.reason else "no object"] += 1
             continue
         if "hash_ids" in row:
-            row = {**row, "ts": row.get("timestamp", row.get("ts")), "item": "-"}
+            blocks = True
+            row = {**row, "ts": row.get("timestamp", row.get("ts")), "item": None}
         named = named or ("ts" in row and "item" in row)
-        for name in COLUMNS:
-            columns[name].append(row.get(name))
-        columns["blocks"].append(row.get("hash_ids"))
+        for name, column in columns.items():
+            column.append(row.get(name))
     if columns["ts"] and not named:
         raise InputDataError(_NEEDS)
+    if not blocks:
+        del columns["hash_ids"]
     return columns
 
 
+def _decoded(line: bytes) -> Any:
+    """Return a row whose ids are whole however long: orjson makes floats of those above 2^64."""
+    row = orjson.loads(line)
+    if not isinstance(row, dict):
+        return row
+    blocks = row.get("hash_ids")
+    ids = [row.get("item"), row.get("tenant"), *(blocks if isinstance(blocks, list) else ())]
+    try:
+        return json.loads(line) if any(type(one) is float for one in ids) else row
+    except RecursionError:
+        return row
+
+
 def _csv_rows(stream: io.TextIOBase, rejected: Counter[str]) -> Columns:
-    columns = _empty()
-    rows = _csv(stream, rejected)
-    head = next(rows, [])
+    columns: Columns = {name: [] for name in COLUMNS}
+    rows = read_rows(stream, rejected)
+    head = next(rows, None)
+    if head is None:
+        return columns
     names = [name.strip().lower() for name in head]
     if not {"ts", "item"} <= set(names):
-        if len(head) < 2 or not head[0].strip()[:1].isdigit():
+        if len(head) < 2 or not head[0].strip().lstrip("+-")[:1].isdigit():
             raise InputDataError(_NEEDS)
         names, rows = list(COLUMNS[: len(head)]), chain([head], rows)
     places = {name: names.index(name) for name in COLUMNS if name in names}
@@ -109,41 +131,25 @@ def _csv_rows(stream: io.TextIOBase, rejected: Counter[str]) -> Columns:
             continue
         for name in COLUMNS:
             columns[name].append(row[places[name]] if name in places else None)
-    columns["blocks"] = [None] * len(columns["ts"])
     return columns
 
 
-def _csv(stream: io.TextIOBase, rejected: Counter[str]) -> Iterator[list[str]]:
-    reader = csv.reader(stream)
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            rejected["invalid csv"] += 1
-        except _DAMAGED:
-            rejected["damaged"] += 1
-            return
-        else:
-            if row:
-                yield row
-
-
 def _arranged(
-    columns: Columns, blocks: list[Any] | None, zone: tzinfo, rejected: Counter[str]
+    columns: Columns, zone: tzinfo, rejected: Counter[str]
 ) -> tuple[Ints, Ints, Reals | None, Reals | None] | None:
     """Return times, items, costs and sizes of the rows that can be used; None where none can."""
+    blocks = columns.get("hash_ids")
     at = _times(columns["ts"], zone, blocks is not None)
     cost, size = _amounts(columns["cost_ms"]), _amounts(columns["bytes"])
+    ids = [_flat(one) for one in blocks or ()]
     item = _numbered(columns["item"])
-    if blocks is not None:
-        ids = [_flat(one) for one in blocks]
-        item = np.where([one is None for one in ids], -1, item)
+    tenant = _numbered(columns["tenant"])
+    said = np.array([one not in (None, "") for one in columns["tenant"]], bool)
     good = np.ones(len(at), bool)
     for reason, bad in (
         ("bad ts", at < 0),
-        ("bad item", item < 0),
+        ("bad item", item < 0 if blocks is None else np.array([one is None for one in ids], bool)),
+        ("bad tenant", said & (tenant < 0)),
         ("bad cost_ms", False if cost is None else ~np.isfinite(cost)),
         ("bad bytes", False if size is None else ~np.isfinite(size)),
     ):
@@ -152,12 +158,10 @@ def _arranged(
         good &= ~np.asarray(bad)
     if not good.any():
         return None
-    tenant = _numbered(columns["tenant"])
     spread = np.flatnonzero(good)
     if blocks is not None:
+        item = _numbered(list(chain.from_iterable(ids[i] or () for i in spread)))
         spread = np.repeat(spread, [len(ids[i] or ()) for i in spread])
-        item = np.full(len(spread), -1, np.int64)
-        item[:] = _numbered(list(chain.from_iterable(ids[i] or () for i in np.flatnonzero(good))))
     else:
         item = item[spread]
     item = item + (tenant[spread] + 1) * (int(item.max(initial=0)) + 1)
@@ -171,7 +175,7 @@ def _arranged(
 
 def _flat(blocks: Any) -> list[Any] | None:
     """Return a request's blocks, or None where it is no list of ids."""
-    if isinstance(blocks, list) and all(type(one) in (int, str) for one in blocks):
+    if isinstance(blocks, list) and all(type(one) in (int, str) and one != "" for one in blocks):
         return blocks
     return None
 
@@ -189,7 +193,7 @@ def _numbered(values: list[Any]) -> Ints:
 
 
 def _amounts(values: list[Any]) -> Reals | None:
-    """Return amounts, NaN for what is none or below zero; None where the column is not there."""
+    """Return amounts, NaN for what is none or out of range; None where the column is not there."""
     import pandas as pd
 
     if all(value is None for value in values):
@@ -197,7 +201,7 @@ def _amounts(values: list[Any]) -> Reals | None:
     given = pd.Series([0 if v is None or v == "" else v for v in values], dtype=object)
     given = given.mask(given.map(lambda v: isinstance(v, bool)), np.nan)
     amounts = pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    return np.where(amounts >= 0, amounts, np.nan)
+    return np.where((amounts >= 0) & (amounts <= _LARGEST), amounts, np.nan)
 
 
 def _times(values: list[Any], zone: tzinfo, of_blocks: bool) -> Ints:
@@ -207,9 +211,11 @@ def _times(values: list[Any], zone: tzinfo, of_blocks: bool) -> Ints:
     given = pd.Series(values, dtype=object)
     given = given.where(given.map(lambda v: type(v) in (int, float, str)), None)
     number = pd.to_numeric(given, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    number = np.where(number >= 0, number, np.nan)
+    # Nanoseconds are the largest numbers there are; larger ones would overflow below.
+    number = np.where((number >= 0) & (number < _LARGEST * 1e3), number, np.nan)
     known = number[np.isfinite(number)]
-    if of_blocks and len(known) and known.max() < _UNITS[0][0]:
+    # The median: one wrong time must not change what all others mean.
+    if of_blocks and len(known) and np.median(known) < _UNITS[0][0]:
         found = number * (1e3 if np.all(known == np.floor(known)) else 1e6)
     else:
         found = np.select([number < below for below, _ in _UNITS], [number * f for _, f in _UNITS])
@@ -217,7 +223,7 @@ def _times(values: list[Any], zone: tzinfo, of_blocks: bool) -> Ints:
     text = given.where(np.isnan(number), None)
     if text.notna().any():
         found = np.where(np.isnan(number), _iso(text, zone), found)
-    return np.where(np.isfinite(found), np.round(found), -1).astype(np.int64)
+    return np.where((found >= 0) & (found < _LARGEST), np.round(found), -1).astype(np.int64)
 
 
 def _iso(texts: Any, zone: tzinfo) -> Reals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedIOBase
 from typing import Any
 
@@ -20,6 +20,9 @@ else:
 
 MAX_LINE = 16 * 1024 * 1024
 """Longer lines are quarantined without being read into memory, in bytes."""
+
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, ZstdError)
+"""What reading a compressed file raises that breaks off, or is not what it says it is."""
 
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1024 * 1024
@@ -36,10 +39,16 @@ def decompressed(handle: BufferedIOBase, magic: bytes) -> BufferedIOBase:
     return handle
 
 
-def read_lines(stream: BufferedIOBase) -> Iterator[Raw]:
+def read_lines(
+    stream: BufferedIOBase, decode: Callable[[bytes], Any] = orjson.loads
+) -> Iterator[Raw]:
     """Yield the rows of JSON lines; empty lines are no rows.
 
     A compressed stream that breaks off or is damaged ends with one row that says so.
+
+    Args:
+        stream: The lines.
+        decode: Returns a line's value; raises what `orjson.loads` does.
     """
     position = offset = 0
     while True:
@@ -48,7 +57,7 @@ def read_lines(stream: BufferedIOBase) -> Iterator[Raw]:
         except EOFError:
             yield Raw(position + 1, offset, None, reason=Reason.TRUNCATED)
             return
-        except (gzip.BadGzipFile, zlib.error, ZstdError):
+        except DAMAGED:
             yield Raw(position + 1, offset, None, reason=Reason.DAMAGED)
             return
         if not size:
@@ -57,7 +66,7 @@ def read_lines(stream: BufferedIOBase) -> Iterator[Raw]:
             line = line.removeprefix(_BOM)
         if line and not line.isspace():
             position += 1
-            yield _decoded(line, position, offset, size)
+            yield _decoded(line, position, offset, size, decode)
         offset += size
 
 
@@ -73,11 +82,13 @@ def _next_line(stream: BufferedIOBase) -> tuple[bytes, int]:
     return line, size
 
 
-def _decoded(line: bytes, position: int, offset: int, size: int) -> Raw:
+def _decoded(
+    line: bytes, position: int, offset: int, size: int, decode: Callable[[bytes], Any]
+) -> Raw:
     if size > MAX_LINE:
         return Raw(position, offset, size, reason=Reason.TOO_LONG)
     try:
-        value: Any = orjson.loads(line)
+        value = decode(line)
     except orjson.JSONDecodeError:
         return Raw(position, offset, size, reason=_fault(line))
     return Raw(position, offset, size, value)
