@@ -65,6 +65,37 @@ def test_a_period_may_be_of_any_length(trace: Path) -> None:
     assert "'often' is not a time such as 10m, 1h or 1d" in said
 
 
+def test_periods_that_would_take_hours_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("ts,item\n" + "".join(f"{i * 30},{i % 7}\n" for i in range(30_000)))
+    code, out, said = call("--trace", str(path), "--capacity", "3", "--period", "10s")
+    assert (code, out) == (2, "")
+    assert "30,000 periods are too many" in said
+    assert "choose --period 1m or longer" in said
+    assert (
+        facts("--trace", str(path), "--capacity", "3", "--period", "1d")["trace"]["periods"] == 11
+    )
+
+
+@pytest.mark.parametrize(
+    "wild", ["9999-12-31T23:59:59-12:00", "1e300", "0001-01-01T00:00:00+14:00"]
+)
+@pytest.mark.parametrize("form", ["csv", "jsonl", "blocks"])
+def test_a_time_out_of_range_costs_its_row_only(tmp_path: Path, wild: str, form: str) -> None:
+    times = [*(str(1_773_651_600_000 + i * 600_000) for i in range(9)), wild]
+    row = {
+        "csv": "{},a",
+        "jsonl": '{{"ts": "{}", "item": "a"}}',
+        "blocks": '{{"timestamp": "{}", "hash_ids": [7]}}',
+    }[form]
+    path = tmp_path / "trace"
+    path.write_text("ts,item\n" * (form == "csv") + "".join(row.format(t) + "\n" for t in times))
+    trace = facts("--trace", str(path), "--capacity", "3")["trace"]
+    assert trace["accesses"] == 9
+    assert trace["rows_rejected"] == {"bad ts": 1}
+    assert (trace["from"], trace["to"]) == ("2026-03-16T09:00:00Z", "2026-03-16T10:20:00Z")
+
+
 def test_people_get_tables_and_a_sentence(trace: Path) -> None:
     code, out, _ = call("--trace", str(trace), "--capacity", "40", "--fixed-plans")
     assert code == 0

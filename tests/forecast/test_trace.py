@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warmup_lib.errors import InputDataError
-from warmup_lib.forecast.trace import periods_of, trace_of
+from warmup_lib.forecast.trace import MAX_PERIODS, check_periods, periods_of, trace_of
 
 HOUR = timedelta(hours=1)
 
@@ -61,6 +61,30 @@ def test_days_begin_at_midnight_of_the_zone() -> None:
 def test_a_period_of_nothing_is_refused() -> None:
     with pytest.raises(InputDataError, match="longer than zero"):
         periods_of(np.array([0]), timedelta(0))
+
+
+def test_periods_that_are_too_many_are_refused_with_a_length_that_will_do() -> None:
+    second = 10**6
+    few = trace_of(np.arange(MAX_PERIODS) * second, np.zeros(MAX_PERIODS, np.int64))
+    check_periods(few, 10, timedelta(seconds=1))
+    many = trace_of(np.arange(MAX_PERIODS + 1) * second, np.zeros(MAX_PERIODS + 1, np.int64))
+    with pytest.raises(InputDataError, match=r"20,001 periods .* 20,000 .* --period 1m or longer"):
+        check_periods(many, 10, timedelta(seconds=1))
+    # Plans of 20,000 items at most 1,250 times; 6,000 s are 1,200 periods of 5 s.
+    wide = trace_of(np.arange(20_000) * second * 3 // 10, np.arange(20_000))
+    check_periods(wide, 10, timedelta(seconds=1))
+    check_periods(wide, 20_000, timedelta(seconds=5))
+    check_periods(wide, 10**9, timedelta(seconds=5))
+    with pytest.raises(InputDataError, match=r"6,000 periods .* 1,250 .* --period 1m or longer"):
+        check_periods(wide, 10**9, timedelta(seconds=1))
+
+
+def test_a_length_is_proposed_that_is_longer_than_the_one_refused() -> None:
+    hourly = trace_of(np.arange(30_000) * 3600 * 10**6, np.arange(30_000))
+    with pytest.raises(InputDataError, match=r"30,000 periods .* 833 .* --period 7d or longer"):
+        check_periods(hourly, 30_000, timedelta(minutes=7))
+    yearly = trace_of(np.arange(7_000) * 86400 * 10**6 * 366 % (2**52), np.arange(7_000))
+    check_periods(yearly, 1, timedelta(days=1))
 
 
 @given(

@@ -98,10 +98,13 @@ def backtest(
     if trace is not None and (layer or day):
         raise click.UsageError("--layer and --day are of the lake: leave them out with --trace")
     from warmup_lib.forecast.backtest import backtest as run
+    from warmup_lib.forecast.trace import check_periods
 
+    accesses = _trace(call, trace, layer or "responses", day)
+    check_periods(accesses, capacity, period, call.config.zone)
     with call.progress() as progress:
         done = run(
-            _trace(call, trace, layer or "responses", day),
+            accesses,
             capacity,
             period,
             call.config.zone,

@@ -17,7 +17,18 @@ Places = NDArray[np.int32]
 Reals = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+MAX_PERIODS = 20_000
+"""Periods of a backtest. Each is planned some twenty times over: this many take minutes."""
+
+MAX_PLANNED = 25_000_000
+"""Items in the plans of all periods together, by one estimator; by all these take some 4 GB."""
+
 _MICROSECOND = timedelta(microseconds=1)
+_LENGTHS = {
+    "1m": 60, "5m": 300, "10m": 600, "30m": 1800, "1h": 3600, "2h": 7200, "4h": 14_400,
+    "6h": 21_600, "12h": 43_200, "1d": 86_400, "7d": 604_800, "30d": 2_592_000,
+}  # fmt: skip
+"""Lengths of a period that are proposed, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -125,3 +136,35 @@ def periods_of(at: Ints, length: timedelta, zone: tzinfo = UTC) -> Periods:
     start = np.flatnonzero(np.diff(of_each, prepend=of_each[0] - 1))
     number = of_each[start]
     return Periods(np.append(start, len(at)), number - number[0], origin + number * step, step)
+
+
+def check_periods(trace: Trace, capacity: int, length: timedelta, zone: tzinfo = UTC) -> None:
+    """Refuse periods so many that planning each would take hours, or more memory than there is.
+
+    Args:
+        trace: The accesses.
+        capacity: Items that a cache holds.
+        length: Length of a period.
+        zone: Whose midnight periods are counted from.
+
+    Raises:
+        InputDataError: They are too many; it says which length would do.
+    """
+    most = min(MAX_PERIODS, MAX_PLANNED // min(capacity, trace.items))
+
+    def count(each: timedelta) -> int:
+        return len(periods_of(trace.at, each, zone))
+
+    if (found := count(length)) <= most:
+        return
+    longer = (
+        n
+        for n, s in _LENGTHS.items()
+        if (each := timedelta(seconds=s)) > length
+        if count(each) <= most
+    )
+    advice = next((f"choose --period {name} or longer" for name in longer), "take a shorter trace")
+    raise InputDataError(
+        f"{found:,} periods are too many: with this trace and capacity {most:,} can be "
+        f"planned; {advice}"
+    )
