@@ -45,6 +45,8 @@ def test_durations(tmp_path: Path, text: str, seconds: float) -> None:
         ("schedule: {lead: 24h}", "schedule.lead"),
         ("layers: {responses: {ttl: 0}}", "layers.responses.ttl"),
         ("forecast: {lookback: 99999999999d}", "forecast.lookback"),
+        ("forecast: {lookback: 12h}", "forecast.lookback: .*whole days: set it to 1d, 28d"),
+        ("forecast: {lookback: 36h}", "forecast.lookback: .*whole days"),
         ("timezone: America", "IANA zone"),
         ("encoder: {name: ''}", "encoder.name"),
         ("schedule: {lead: 30s}", "schedule.lead"),

@@ -108,12 +108,19 @@ class ThresholdConfig(Section):
 class ForecastConfig(Section):
     """How past requests become expected ones."""
 
-    lookback: Duration = Field(timedelta(days=28), description="history read")
+    lookback: Duration = Field(timedelta(days=28), description="history read, in whole days")
     half_life: Duration | None = Field(
         None,
         description="age at which a request counts half; none: what would have served past days "
         "best, for each tenant",
     )
+
+    @field_validator("lookback")
+    @classmethod
+    def _whole_days(cls, lookback: timedelta) -> timedelta:
+        if lookback % timedelta(days=1):
+            raise ValueError("history is read by whole days: set it to 1d, 28d ...")
+        return lookback
 
 
 class PlanConfig(Section):

@@ -34,7 +34,7 @@ def history(available: Iterable[str], day: str, lookback: timedelta) -> Window:
     Args:
         available: Days that have a partition, ISO dates in any order.
         day: The last day, ISO date.
-        lookback: How far back to look; under a day counts as one day.
+        lookback: How far back to look, in whole days: 1 is the day itself.
 
     Raises:
         InputDataError: `day` is no ISO date or has no partition.
@@ -49,8 +49,6 @@ def history(available: Iterable[str], day: str, lookback: timedelta) -> Window:
             f"no prompts for {day}: run `distil` for it first"
             + (f" (there are {min(present)} to {max(present)})" if present else "")
         )
-    wanted = [
-        (last - timedelta(days=age)).isoformat() for age in range(max(1, lookback.days) - 1, -1, -1)
-    ]
+    wanted = [(last - timedelta(days=age)).isoformat() for age in range(lookback.days)][::-1]
     days = tuple(d for d in wanted if d in present)
     return Window(days, tuple(d for d in wanted if d > days[0] and d not in present))
