@@ -109,6 +109,22 @@ def test_json_is_a_literal_of_javascript() -> None:
     assert shape_of('{"a": [1, null]}', "json") != shape_of('{"a": {"b": 1}}', "json")
 
 
+def test_quotes_around_the_key_of_an_object_are_formatting() -> None:
+    bare = "const x = {a: b, when: f(c > 1), list: [{d: 2}]};"
+    assert shape_of(bare, "javascript") == shape_of(
+        """const x = {"k": b, 'at': f(c > 1), "list": [{d: 2}, {"d": 3}]}""", "javascript"
+    )
+    for other in (
+        bare.replace(">", "<"),
+        bare.replace("a:", "[a]:"),
+        bare.replace("a: b", "b"),
+        bare.replace("{a: b", "{...b"),
+        bare.replace("{d: 2}", "{d}"),
+    ):
+        assert shape_of(other, "javascript") != shape_of(bare, "javascript"), other
+    assert shape_of("x = {a: b}", "python") != shape_of("x = {'a': b}", "python")
+
+
 def test_how_many_literals_a_collection_has_is_its_value() -> None:
     assert shape_of("x = [1, 2, 3]", "python") == shape_of("x = ['a']", "python")
     assert shape_of("x = [1, y, 3]", "python") != shape_of("x = [1, 3]", "python")

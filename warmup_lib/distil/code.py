@@ -57,6 +57,8 @@ _SIGNED = _kinds("unary_operator unary_expression")
 _UNSAID = _kinds("( ) [ ] { } ${ , ; ' \" `")
 
 _ELIF = "(elif_clause elif "
+_BARE, _QUOTED = f"(pair {NAME} :", f"(pair {LITERAL} :"
+"""A member of a JavaScript object: its key is the same text with quotes and without."""
 
 _SURE = 2
 """From so many signs of a language on, text in a code block is code though it does not parse."""
@@ -197,6 +199,8 @@ def _joined(kind: str, parts: list[str]) -> list[str]:
         return [LITERAL]
     if kind == "if_statement":
         parts = _nested(parts)
+    if kind == "object":
+        parts = [_QUOTED + p[len(_BARE) :] if p.startswith(_BARE) else p for p in parts]
     kind = _SAME.get(kind, kind)
     return [f"({' '.join([kind, *_squashed(kind, parts)])})"]
 
