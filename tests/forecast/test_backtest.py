@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.sample_lake import sample_lake
-from tests.forecast.traces import HOUR, hard, local, spread, zipf
+from tests.forecast.traces import hard, local, spread, zipf
 from warmup_lib.errors import InputDataError
 from warmup_lib.forecast.backtest import POLICIES, Backtest, backtest
 from warmup_lib.forecast.trace import Trace, trace_of
@@ -93,16 +93,34 @@ def test_the_plan_is_empty_where_traffic_does_better() -> None:
     assert plan["says"].endswith("points less than the cache by itself.")
 
 
-def test_the_future_is_not_looked_at() -> None:
-    item = np.append(HARD["zipf"][:8000], HARD["local"][:8000])
-    whole, part = spread(item, 24), item[:10_000]
-    begun = trace_of(whole.at[:10_000], part)
-    for renewed in (True, False):
-        one = backtest(whole, 300, ONE_HOUR, renewed=renewed).hits["ours"]
-        other = backtest(begun, 300, ONE_HOUR, renewed=renewed).hits["ours"]
-        # Slices are parts of a period's accesses, so the broken-off period may be cut otherwise.
-        until = int(np.searchsorted(whole.at, whole.at[9_999] // HOUR * HOUR))
-        assert one[:until].tolist() == other[:until].tolist()
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from(sorted(HARD)),
+    st.sampled_from(sorted(HARD)),
+    st.integers(1, 2 * N - 1),
+    st.booleans(),
+)
+def test_the_future_is_not_looked_at(one: str, then: str, until: int, renewed: bool) -> None:
+    whole = spread(np.append(HARD[one], HARD[then]), 24)
+    begun = trace_of(whole.at[:until], whole.item[:until])
+    known = backtest(begun, 300, ONE_HOUR, renewed=renewed).hits["ours"]
+    ours = backtest(whole, 300, ONE_HOUR, renewed=renewed).hits["ours"]
+    assert known.tolist() == ours[:until].tolist()
+
+
+@pytest.mark.parametrize("capacity", [300, 600, 900])
+@pytest.mark.parametrize("a_period", [700, 1000, 1300])
+@pytest.mark.parametrize("hours", [2, 3, 24])
+def test_the_bound_holds_on_loops_about_as_long_as_a_period(
+    hours: int, a_period: int, capacity: int
+) -> None:
+    loop = spread(np.arange(hours * a_period) % 1000, hours)
+    assert behind(backtest(loop, capacity, ONE_HOUR)) <= 0.5
+
+
+def test_what_is_popular_is_found_where_all_accesses_have_one_time() -> None:
+    item = zipf(3, N, 2000, 0.9)
+    assert behind(backtest(trace_of(np.zeros(N, np.int64), item), 200, ONE_HOUR)) <= 0.5
 
 
 @settings(max_examples=25, deadline=None)

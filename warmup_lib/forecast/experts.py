@@ -10,7 +10,7 @@ import numpy as np
 
 from warmup_lib.forecast.caches import Simulated, hottest, lfu, lru, nothing
 from warmup_lib.forecast.family import Family, top
-from warmup_lib.forecast.trace import Ints, Periods, Places
+from warmup_lib.forecast.trace import Ints, Periods, Places, Reals
 from warmup_lib.stage import Progress
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
@@ -22,8 +22,11 @@ HEAT_HALF_LIVES = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 16.0, np.
 NATURAL = ("lru", "lfu")
 """Policies that a cache may have by itself."""
 
-SLICES = 12
-"""Parts of a period after each of which what was chosen is looked at again."""
+_SLICES = 12
+"""Parts of a period, by time, after each of which what was chosen is looked at again."""
+
+_CROWD = 1000
+"""Accesses after which it is looked at again in any case, where the cache holds fewer items."""
 
 _WARM_UP = (0.125, 0.25, 0.5)
 """When plans are made in the first period, as there is nothing to plan from before it: its parts
@@ -84,6 +87,8 @@ class Field:
         experts: The experts; those that reserve nothing come first.
         intervals: Times between plans.
         slices: Index of the first access of each slice, and the number of accesses.
+        elapsed: Time from the first access of the slice before to that of each, in periods; 0 for
+            the first; shape (slices,).
         interval_of: Interval of each slice; shape (slices,).
         gains: Hits of each expert in each slice, looking back only; shape (experts, slices). Of a
             cache with a fixed plan: accesses to planned items, or to what its natural part would
@@ -95,6 +100,7 @@ class Field:
     experts: list[Expert]
     intervals: list[Interval]
     slices: Ints
+    elapsed: Reals
     interval_of: Ints
     gains: Ints
     simulated: Mapping[tuple[str, int], Simulated]
@@ -138,7 +144,8 @@ def all_experts(
     experts = _listed(choice, family.names)
     simulated = _simulated(at, item, periods, capacity, experts, progress)
     intervals, next_plans = _intervals(at, item, periods, capacity, family)
-    slices, interval_of = _sliced(intervals)
+    slices, interval_of = _sliced(at, intervals, periods, capacity)
+    elapsed = np.diff(at[slices[:-1]], prepend=at[0]) / periods.length
     gains = np.zeros((len(experts), len(interval_of)), np.int64)
     ranks: dict[str, Places] = {}
     for row, expert in enumerate(experts):
@@ -148,7 +155,7 @@ def all_experts(
                 ranks = {expert.estimator: _ranks(item, intervals, expert.estimator)}
             hits = hits | (ranks[expert.estimator] < expert.reserved(capacity))
         gains[row] = np.add.reduceat(hits.astype(np.int64), slices[:-1])
-    return Field(experts, intervals, slices, interval_of, gains, simulated, next_plans)
+    return Field(experts, intervals, slices, elapsed, interval_of, gains, simulated, next_plans)
 
 
 def _listed(choice: Choice, estimators: Sequence[str]) -> list[Expert]:
@@ -218,17 +225,20 @@ def _plans(family: Family, last: Ints, capacity: int) -> dict[str, Ints]:
     return {name: top(family.expected(name), last, capacity) for name in family.names}
 
 
-def _sliced(intervals: list[Interval]) -> tuple[Ints, Ints]:
-    """Return where slices begin, with the number of accesses at the end, and their intervals."""
-    begins: list[int] = []
-    of: list[int] = []
-    for place, one in enumerate(intervals):
-        length = (intervals[place + 1].at if place + 1 < len(intervals) else one.at + 1) - one.at
-        parts = max(1, round(SLICES * min(1.0, length)))
-        cuts = np.unique(np.linspace(one.begin, one.end, parts + 1).astype(np.int64)[:-1])
-        begins += cuts.tolist()
-        of += [place] * len(cuts)
-    return np.array([*begins, intervals[-1].end]), np.array(of)
+def _sliced(
+    at: Ints, intervals: list[Interval], periods: Periods, capacity: int
+) -> tuple[Ints, Ints]:
+    """Return where slices begin, with the number of accesses at the end, and their intervals.
+
+    Where one begins must not depend on any access after it.
+    """
+    part = (at - int(periods.begins_at[0])) * _SLICES // periods.length
+    crowd = np.arange(len(at)) // max(_CROWD, capacity)
+    interval_of = np.repeat(np.arange(len(intervals)), [one.end - one.begin for one in intervals])
+    begins = np.flatnonzero(
+        np.any([np.diff(of, prepend=-1) > 0 for of in (part, crowd, interval_of)], axis=0)
+    )
+    return np.append(begins, len(at)), interval_of[begins]
 
 
 def _ranks(item: Ints, intervals: list[Interval], estimator: str) -> Places:

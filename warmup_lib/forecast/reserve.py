@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from warmup_lib.forecast.caches import NOBODY, Simulated
-from warmup_lib.forecast.experts import SLICES, Expert, Field
+from warmup_lib.forecast.experts import Expert, Field
+from warmup_lib.forecast.family import LAST
 from warmup_lib.forecast.trace import Flags, Ints
 
 _MEMORIES = (np.inf, 8.0, 2.0)
@@ -129,6 +130,11 @@ class _Course:
         self.planning = place == 0 or of[place] != of[place - 1]
         self._place = place
 
+    @property
+    def has_plans(self) -> bool:
+        """Whether there was anything to plan from."""
+        return bool(self._field.intervals[int(self._field.interval_of[self._place])].plans)
+
     def held(self, expert: Expert) -> tuple[Ints, Ints]:
         """Return what an expert has pinned, and what else it holds."""
         place, capacity = self._place, self._cache.capacity
@@ -146,10 +152,20 @@ class _Course:
         return (others if expert.renewed else pinned) if self.planning else pinned[:0]
 
     def cost(self, old: Expert, new: Expert) -> float:
-        """Return the hits that a change is taken to cost until its items have come in."""
-        wanted, have = np.concatenate(self.held(new)), np.concatenate(self.held(old))
-        lacking = np.setdiff1d(np.setdiff1d(wanted, have), self.loaded(new))
-        return _COST * len(lacking)
+        """Return the hits that a change is taken to cost.
+
+        Items have to come in; and between plans, what is planned and was not asked for since is
+        still to come: each such item that the new expert does not hold is a hit given up.
+        """
+        pinned, others = self.held(old)
+        wanted = np.concatenate(self.held(new))
+        lacking = np.setdiff1d(np.setdiff1d(wanted, np.append(pinned, others)), self.loaded(new))
+        given_up = 0 if self.planning else len(np.setdiff1d(self._due(pinned), wanted))
+        return _COST * len(lacking) + given_up
+
+    def _due(self, pinned: Ints) -> Ints:
+        planned_at = self._field.intervals[int(self._field.interval_of[self._place])].begin
+        return pinned[self._cache.last[pinned] < planned_at]
 
     def worth_it(self, lead: float, old: Expert, new: Expert) -> bool:
         """Say whether a change to an expert that is ahead by so many hits is worth its cost."""
@@ -160,10 +176,13 @@ class _Selector:
     """Follows the expert that has hit most, as far as it remembers; notes what that brought."""
 
     def __init__(self, memory: float, experts: list[Expert], course: _Course) -> None:
-        self._keeps = 0.5 ** (1 / (memory * SLICES))
+        self._memory = memory
         self._experts = experts
         self._course = course
         self._hits = np.zeros(len(experts))
+        self._untried = next(
+            i for i, e in enumerate(experts) if e.estimator == LAST and e.share == 1
+        )
         self._current = 0
         self.record = 0.0
 
@@ -173,17 +192,23 @@ class _Selector:
         return self._experts[self._current]
 
     def look(self) -> None:
-        """Follow the best expert where that is worth what the change costs."""
+        """Follow the best expert where that is worth what the change costs.
+
+        As long as none has hit anything a plan can only win: what was asked for last.
+        """
+        if not self._hits.any():
+            self._current = self._untried if self._course.has_plans else 0
+            return
         best = int(np.argmax(self._hits))
         lead = float(self._hits[best] - self._hits[self._current])
         if self._course.worth_it(lead, self.expert, self._experts[best]):
             self.record -= self._course.cost(self.expert, self._experts[best])
             self._current = best
 
-    def learn(self, gains: Ints) -> None:
-        """Take in what each expert hit in a slice."""
+    def learn(self, gains: Ints, elapsed: float) -> None:
+        """Take in what each expert hit in a slice, so many periods after the one before."""
         self.record += float(gains[self._current])
-        self._hits = self._hits * self._keeps + gains
+        self._hits = self._hits * 0.5 ** (elapsed / self._memory) + gains
 
 
 def follow_the_best(field: Field, item: Ints, capacity: int) -> Outcome:
@@ -193,7 +218,7 @@ def follow_the_best(field: Field, item: Ints, capacity: int) -> Outcome:
     nothing is right where demand stays as it is, one of two periods where it changes. The cache
     follows the selector that has done best. Each slice ends with a look at what every expert would
     have hit in it. When a plan is made the items it plans are loaded; between plans another expert
-    is followed only where it is ahead by more than what is lost until its items have come in.
+    is followed only where it is ahead by more than the change costs.
 
     Args:
         field: The experts.
@@ -222,5 +247,5 @@ def follow_the_best(field: Field, item: Ints, capacity: int) -> Outcome:
         asked = item[begin : int(field.slices[place + 1])]
         cache.serve(begin, asked, field.simulated[expert.simulated(capacity)], hits)
         for one in selectors:
-            one.learn(field.gains[:, place])
+            one.learn(field.gains[:, place], float(field.elapsed[place]))
     return Outcome(np.frombuffer(hits, np.bool_), followed, leader.expert)
