@@ -122,10 +122,15 @@ def _reasons(facts: dict[str, Any], layer: str) -> str:
 def plan_diff(console: Console, facts: dict[str, Any]) -> None:
     """Print how many items each layer added, kept and dropped."""
     rows = [
-        [layer, *[_count(counts[k]) for k in ("added", "kept", "dropped")]]
+        [
+            layer,
+            *[_count(counts[k]) for k in ("added", "kept", "dropped")],
+            ", ".join(f"{word} {n:,}" for word, n in counts["why_dropped"].items()),
+        ]
         for layer, counts in facts["layers"].items()
     ]
-    console.print(table("Plan diff", "layer", "added", "kept", "dropped", rows=rows))
+    columns = ("layer", "added", "kept", "dropped", "dropped for")
+    console.print(table("Plan diff", *columns, rows=rows))
 
 
 def plan_compare(console: Console, facts: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from warmup_lib.causes import Cause
 from warmup_lib.explain.fate import fate
@@ -52,7 +53,7 @@ class Settler:
     def settle(self, misses: Sequence[Miss]) -> list[Verdict]:
         """Return one verdict a miss, in order."""
         found: list[Verdict | None] = [_not_ready(miss) for miss in misses]
-        self._fill(found, misses, self._hosts.settle)
+        self._fill(found, misses, self._mis_asked)
         self._fill(found, misses, self._mismatched)
         self._fill(found, misses, lambda rest: [self._planned(miss) for miss in rest])
         self._fill(found, misses, self._unplanned.settle)
@@ -66,9 +67,29 @@ class Settler:
         for n, verdict in zip(rest, verdicts, strict=True):
             found[n] = verdict
 
+    def _mis_asked(self, misses: Sequence[Miss]) -> list[Verdict | None]:
+        return self._in_vain(misses, self._hosts.settle(misses))
+
     def _mismatched(self, misses: Sequence[Miss]) -> list[Verdict | None]:
         verdicts = self._mismatch.settle(misses)
-        return [verdicts.get(n) for n in range(len(misses))]
+        return self._in_vain(misses, [verdicts.get(n) for n in range(len(misses))])
+
+    def _in_vain(
+        self, misses: Sequence[Miss], verdicts: Sequence[Verdict | None]
+    ) -> list[Verdict | None]:
+        """Return verdicts with the item that a wrong key did not find, where one is planned."""
+        return [
+            replace(verdict, item_id=self._own_item(miss))
+            if verdict is not None and verdict.cause.mismatch
+            else verdict
+            for miss, verdict in zip(misses, verdicts, strict=True)
+        ]
+
+    def _own_item(self, miss: Miss) -> str | None:
+        for digest in digests(miss, self._keys):
+            for item in self._standing.planned(miss.layer, miss.tier, miss.asked.tenant, digest):
+                return item.item_id
+        return None
 
     def _planned(self, miss: Miss) -> Verdict | None:
         """Return what became of what was planned for a request; None: something was not."""

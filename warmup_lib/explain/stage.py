@@ -132,7 +132,8 @@ async def explain(
     finally:
         history.close()
     table = pa.concat_tables(parts)
-    lake.replace("causes", {"plan_id": plan_id, "window": window.name}, table)
+    partition = {"plan_id": plan_id, "window": window.name}
+    lake.replace("causes", partition, table, window.meta)
     facts = {
         "plan_id": plan_id,
         "window": window.name,

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 
 from warmup_lib.config import Config
 from warmup_lib.layers.base import Layer
-from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.attribution import by_nearest
 from warmup_lib.plan.coverage import COST, Mask
+from warmup_lib.plan.feedback import Heeded
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, ints, lay_out
 from warmup_lib.plan.selection import Choice, most_asked, most_covering, served_points
@@ -99,7 +99,7 @@ class Offer(Protocol):
 
 def open_offers(
     layer: Layer,
-    demand: Demand,
+    heeded: Heeded,
     proposals: Proposals,
     config: Config,
     vectors: Matrix,
@@ -112,7 +112,7 @@ def open_offers(
 
     Args:
         layer: The layer.
-        demand: What is asked for.
+        heeded: What it may hold, and the demand's prompts.
         proposals: What the sources propose of it.
         config: The settings.
         vectors: Vectors under the demand's encoder.
@@ -121,10 +121,9 @@ def open_offers(
         progress: Told how far the coverage is.
         reserve: Most main items that the log's own demand may choose; None: what the layer holds.
     """
-    candidates = layer.candidates(demand, config)
     offers: dict[str | None, Offer] = {}
     for tier, limit in layer.limits(config).items():
-        ours, proposed = proposals.of(layer.name, tier, of_tier(candidates, tier))
+        ours, proposed = proposals.of(layer.name, tier, of_tier(heeded.candidates, tier))
         if tier is None and reserve is not None and reserve < limit:
             proposed = proposed.reserved(reserve)
         held = of_tier(known, tier)
@@ -132,7 +131,7 @@ def open_offers(
             ByHeat(ours, limit, proposed)
             if layer.match == "exact" or tier is not None
             else ByCoverage(
-                demand.prompts, ours, held, vectors, thresholds, limit, progress, proposed
+                heeded.prompts, ours, held, vectors, thresholds, limit, progress, proposed
             )
         )
     return offers

@@ -14,6 +14,7 @@ from warmup_lib.layers.base import Layer
 from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.assembly import Entrant
 from warmup_lib.plan.budgets import Shared, choose, sharing
+from warmup_lib.plan.feedback import Feedback
 from warmup_lib.plan.offer import Offer, of_tier, open_offers
 from warmup_lib.plan.points import Matrix
 from warmup_lib.plan.reserve import Reserve
@@ -82,6 +83,7 @@ def open_parts(
     vectors: Matrix,
     known: pa.Table,
     thresholds: Thresholds,
+    feedback: Feedback,
     progress: Progress,
     reserved: Mapping[str, Reserve] = MappingProxyType({}),
 ) -> list[Part]:
@@ -95,16 +97,18 @@ def open_parts(
         vectors: Vectors under the demand's encoder.
         known: The items of the current plan.
         thresholds: From which similarity on each tenant's prompts serve each other.
+        feedback: What earlier plans teach.
         progress: Told how far the coverage is.
         reserved: What backtests say of layers.
     """
     parts = []
     for layer in layers:
         held = known.filter(pc.equal(known["layer"], layer.name))
-        refused = layer.refused(demand, config)
+        heeded = feedback.heed(layer.candidates(demand, config), demand.prompts, proposals)
+        refused = pa.concat_tables([layer.refused(demand, config), heeded.refused])
         most = reserved[layer.name].items if layer.name in reserved else None
         offers = open_offers(
-            layer, demand, proposals, config, vectors, held, thresholds, progress, most
+            layer, heeded, proposals, config, vectors, held, thresholds, progress, most
         )
         for tier, offer in offers.items():
             parts.append(Part(layer, tier, offer, offer.caught(of_tier(held, tier)), refused))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,11 @@ def _sources(offer: Offer, choice: Choice) -> list[list[str] | None]:
 
 
 def left_out_rows(
-    offer: Offer, choice: Choice, warm: pa.Table, beyond: Mapping[int, str]
+    offer: Offer,
+    choice: Choice,
+    warm: pa.Table,
+    beyond: Mapping[int, str],
+    blamed: Mapping[int, str] = MappingProxyType({}),
 ) -> pa.Table:
     """Return what was not chosen and is not warm already, as rows of the `left_out` table.
 
@@ -66,6 +71,7 @@ def left_out_rows(
         choice: What was chosen.
         warm: What is warm already.
         beyond: Row of a candidate -> the budget that had no room for it.
+        blamed: Row of a candidate -> why it was worth no room, where that is known.
     """
     covered = np.zeros(offer.candidates.num_rows, np.bool_)
     covered[choice.covered] = True
@@ -76,6 +82,8 @@ def left_out_rows(
     words = np.full(len(covered), offer.proposed.beyond, np.object_)
     for row, budget in beyond.items():
         words[row] = f"below_budget: {budget}"
+    for row, why in blamed.items():
+        words[row] = why
     reason = pc.if_else(pa.array(covered), "covered", pa.array(words, STR))
     table = offer.candidates.select(["layer", "tenant", "key_digest", "heat_micro"])
     return (

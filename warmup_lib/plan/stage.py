@@ -25,10 +25,12 @@ from warmup_lib.plan.budgets import Shared, sharing
 from warmup_lib.plan.current import current_plan, next_sequence, plan_meta, standing
 from warmup_lib.plan.demand import history_days, read_demand
 from warmup_lib.plan.drift import drift
+from warmup_lib.plan.feedback import BLOCKED, Feedback, any_never_hit
 from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_files
 from warmup_lib.plan.measured import measure
 from warmup_lib.plan.parts import Chooser, Part, open_parts
 from warmup_lib.plan.planned import planned
+from warmup_lib.plan.realised import read_feedback
 from warmup_lib.plan.reserve import reserves
 from warmup_lib.plan.rows import counted, item_rows, left_out_rows
 from warmup_lib.plan.sources.proposing import propose
@@ -93,6 +95,8 @@ def run(
         inputs |= layer.inputs(config)
     thresholds = in_force(lake, config, encoder, day)
     inputs |= thresholds.digest()
+    feedback = read_feedback(lake, days[0], day, encoder)
+    inputs |= feedback.digest()
     measured = measure(lake, days[0], day)
     if sharing(config):
         inputs["measured"] = measured.digest()
@@ -104,28 +108,44 @@ def run(
     demand, proposals = propose(lake, demand, config, days[0], tenants=tenants, models=models)
     # Neighbours are searched by one thread a core: more BLAS threads would wait on each other.
     with threadpool_limits(1, user_api="blas"):
-        known = _standing(lake, base, day, encoder, renewed=True)
+        known = feedback.without(_standing(lake, base, day, encoder, renewed=True))
         vectors = LakeVectors(lake, demand.encoder)
         reserved = reserves(lake, days, config, progress)
         parts = open_parts(
-            ask.layers, demand, proposals, config, vectors, known, thresholds, progress, reserved
+            ask.layers,
+            demand,
+            proposals,
+            config,
+            vectors,
+            known,
+            thresholds,
+            feedback,
+            progress,
+            reserved,
         )
         chooser = Chooser(config, Value(config, measured), _clusters(lake, config, day))
         best = chooser.best(parts)
         facts = _drift_facts(config, base, parts, best)
-        if not force and _still_serves(lake, config, base, facts, made_from["inputs"]):
-            made = _wait(lake, base, parts, facts)
+        refused = pa.concat_tables(part.refused for part in parts)
+        if (
+            not force
+            and _still_serves(lake, config, base, facts, made_from["inputs"])
+            and not any_never_hit(known, refused)
+        ):
+            made = _wait(lake, base, parts, facts, feedback)
         else:
             if made_from["base"] is not None:
                 warm = _standing(lake, made_from["base"], day, encoder, renewed=False)
+                warm = feedback.without(warm)
                 chosen = chooser.beyond(parts, best, warm)
             else:
                 warm, chosen = PLAN.empty(), best
-            made = _write(lake, made_from, parts, chosen, warm, chooser.value, facts)
+            made = _write(lake, made_from, parts, chosen, warm, chooser.value, facts, feedback)
             told = tuple(f"{layer}: {one.says}" for layer, one in reserved.items())
             made = replace(made, notes=told + _nothing_to_warm(parts, best))
     rows_in = demand.prompts.num_rows + demand.heads.num_rows
-    return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started)
+    notes = (*feedback.notes(), *made.notes)
+    return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -238,18 +258,21 @@ def _drift_facts(
 def _still_serves(
     lake: Lake, config: Config, base: str | None, facts: dict[str, Any], inputs: dict[str, str]
 ) -> bool:
-    """Say whether the current plan may go on: same settings and files, demand hardly moved."""
+    """Say whether the current plan may go on: same settings, files, blocks; demand hardly moved."""
     if base is None:
         return False
     meta = plan_meta(lake, base)
     return (
         meta["config"] == config.digest()
         and same_files(meta["inputs"], inputs)
+        and meta["inputs"].get(BLOCKED) == inputs.get(BLOCKED)
         and facts["drift"] < config.plan.drift_threshold
     )
 
 
-def _wait(lake: Lake, base: str | None, parts: list[Part], facts: dict[str, Any]) -> StageReport:
+def _wait(
+    lake: Lake, base: str | None, parts: list[Part], facts: dict[str, Any], feedback: Feedback
+) -> StageReport:
     names = list(dict.fromkeys(part.name for part in parts))
     items = lake.read("plan", {"plan_id": base or ""})
     items = items.filter(pc.is_in(items["layer"], value_set=pa.array(names)))
@@ -258,6 +281,7 @@ def _wait(lake: Lake, base: str | None, parts: list[Part], facts: dict[str, Any]
         "decision": "wait",
         **counted(items, LEFT_OUT.empty(), names),
         **facts,
+        "feedback": feedback.facts(LEFT_OUT.empty(), items),
         "expected_hits": {p.name: round(p.caught / MICRO, 3) for p in parts if p.tier is None},
     }
     note = (
@@ -275,6 +299,7 @@ def _write(
     warm: pa.Table,
     value: Value,
     drift_facts: dict[str, Any],
+    feedback: Feedback,
 ) -> StageReport:
     rows, left_out = [], []
     ranked: Counter[str] = Counter()
@@ -284,9 +309,11 @@ def _write(
         found = part.offer.looked_up(choice, part.of(warm))
         worth = np.rint(curve.mean(found.expected / MICRO) * MICRO).astype(np.int64)
         found = replace(found, expected=worth)
-        rows.append(item_rows(part.offer, found, spread, after=ranked[part.name]))
+        made = item_rows(part.offer, found, spread, after=ranked[part.name])
+        rows.append(feedback.told(made))
         ranked[part.name] += len(choice.rows)
-        left_out += [left_out_rows(part.offer, choice, warm, beyond), part.refused]
+        blamed = feedback.blamed(part.offer.candidates["item_id"])
+        left_out += [left_out_rows(part.offer, choice, warm, beyond, blamed), part.refused]
     ident = plan_id(made_from)
     items, others = pa.concat_tables(rows), pa.concat_tables(left_out)
     facts = {
@@ -294,6 +321,7 @@ def _write(
         "decision": "planned",
         **counted(items, others, made_from["layers"]),
         **drift_facts,
+        "feedback": feedback.facts(others, items),
         **chosen.facts,
         "budgets": _limits(parts, chosen) | chosen.facts["budgets"],
         "planned": planned(items, list(dict.fromkeys(part.layer for part in parts)), value),

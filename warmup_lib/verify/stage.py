@@ -93,7 +93,7 @@ async def verify(
         measured = await Measuring(subject, window, encode, proven, down, progress).run()
         table = pa.Table.from_pylist(measured.rows, schema=HITS.schema)
         partition = {"plan_id": context.plan_id, "window": window.name}
-        lake.replace("hits", partition, table)
+        lake.replace("hits", partition, table, window.meta)
         facts |= _window_facts(window, measured)
         if window.whole_day:
             facts["calibration"] = _calibration(subject, measured.rows)

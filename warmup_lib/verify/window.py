@@ -37,6 +37,11 @@ class Window:
     whole_day: bool
 
     @property
+    def meta(self) -> dict[str, bool]:
+        """What of it is kept with a partition that was made from it."""
+        return {"whole_day": self.whole_day, "in_sample": self.in_sample}
+
+    @property
     def bypassed(self) -> int:
         """Requests that went round the caches."""
         return int(self.around.num_rows)
