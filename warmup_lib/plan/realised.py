@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from warmup_lib.causes import Cause
+from warmup_lib.evidence import FIELD
 from warmup_lib.lake import Lake
 from warmup_lib.plan.blocks import WRONG, Block, Group, Looks, judge
 from warmup_lib.plan.current import plan_meta
@@ -71,7 +72,8 @@ GROUP BY ALL
 ORDER BY ALL
 """
 
-# A replayed hit that the gateway missed has a cause. A gateway that misses for another reason than
+# What the replay has looked up and no cause is given for was served: by the replay's word, or by
+# the gateway's, which then names the right key too. A gateway that misses for another reason than
 # its key has asked for the right one.
 _AS_IT_SHOULD_BE = f"""
 WITH served AS (
@@ -83,7 +85,6 @@ WITH served AS (
     ANTI JOIN causes ON causes.plan_id = hits.plan_id AND causes."window" = hits."window"
         AND causes.tenant = hits.tenant AND causes.request_id = hits.request_id
         AND causes.layer = hits.layer AND causes.tier IS NOT DISTINCT FROM hits.tier
-    WHERE hits.hit
 ),
 asked AS (
     SELECT causes."window", causes.tenant, causes.layer, causes.tier, causes.request_id
@@ -93,11 +94,17 @@ asked AS (
         AND causes.tier IS NOT DISTINCT FROM concerned.tier
     WHERE causes.source = 'gateway' AND NOT list_contains($blind, causes.cause)
 ),
-looked AS (SELECT * FROM served UNION SELECT * FROM asked)
-SELECT looked."window" AS day, looked.tenant, looked.layer, looked.tier, {_OWN} AS digest,
-    COUNT(*) AS looks
-FROM looked
-{_REQUESTS}
+looked AS (SELECT * FROM served UNION SELECT * FROM asked),
+placed AS (
+    SELECT looked."window" AS day, looked.tenant, looked.layer, looked.tier, {_OWN} AS digest,
+        COALESCE(requests.extra, '') AS told
+    FROM looked
+    {_REQUESTS}
+)
+SELECT day, tenant, layer, tier, digest, COUNT(*) AS looks
+FROM placed
+WHERE digest IS NULL OR layer = 'prefixes'
+    OR NOT contains(told, $evidence) OR contains(told, digest)
 GROUP BY ALL
 ORDER BY ALL
 """
@@ -204,7 +211,7 @@ def _blocks(connection: duckdb.DuckDBPyConnection, taught: pa.Table) -> list[Blo
     columns = [pa.array(column, STR) for column in zip(*concerned, strict=True)]
     connection.register("concerned", pa.table(columns, ["tenant", "layer", "tier"]))
     blind = [*wrong, *(cause.value for cause in _BLIND)]
-    right = _rows(connection, _AS_IT_SHOULD_BE, {"blind": blind})
+    right = _rows(connection, _AS_IT_SHOULD_BE, {"blind": blind, "evidence": f'"{FIELD}"'})
     return judge([*map(_looks, vain), *map(_looks, right)])
 
 
