@@ -119,6 +119,23 @@ def test_a_row_says_which_item_and_key_and_by_whose_word(lake: Lake) -> None:
     assert row["evidence"] == "receipt=none"
 
 
+def test_a_wrong_key_names_the_item_that_it_did_not_find(lake: Lake) -> None:
+    wrong = PLACES.answer(QUESTION, KEYS.digest("response", asked().context_digest, "cut"))
+    requests(lake, row_of(asked(), Evidence((looked(wrong, fields=("hour",)),))))
+    go(lake)
+    [row] = lake.read("causes", {"plan_id": "p", "window": LATER}).to_pylist()
+    assert (row["cause"], row["item_id"]) == (Cause.KEY_DIMENSION, ITEMS[0].item_id)
+    assert row["key_hash"] == key_hash(wrong)
+
+
+def test_a_day_of_the_lake_is_marked_as_one_and_as_later_than_the_plan(lake: Lake) -> None:
+    replay(lake, ("r1", False))
+    go(lake)
+    manifest = lake.manifest("causes", {"plan_id": "p", "window": LATER})
+    assert manifest is not None
+    assert manifest.meta == {"whole_day": True, "in_sample": False}
+
+
 def test_hits_and_our_own_traffic_have_no_cause(lake: Lake) -> None:
     ours = row_of(asked(request_id="warmup-1")) | {"warmup": True}
     requests(lake, row_of(asked()), ours)

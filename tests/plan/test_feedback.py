@@ -188,6 +188,87 @@ def test_the_demand_that_answers_share_loses_what_they_lose(lake: Lake) -> None:
     assert expected == {"b": 3_000_000, "c": 1_500_000}
 
 
+def in_vain(lake: Lake, plan_id: str, day: str, digests: str, served: str = "") -> None:
+    """Have each of these asked for three times under a wrong key, and others served once."""
+    ids = {f"{digest}{n}": digest for digest in digests for n in range(3)}
+    asked = [
+        {"request_id": ident, "tenant": TENANT, "response_digest": digest}
+        for ident, digest in ids.items()
+    ]
+    asked += [
+        {"request_id": f"{day}-{digest}", "tenant": TENANT, "response_digest": digest}
+        for digest in served
+    ]
+    hits(lake, plan_id, day, *served)
+    told = {"tenant": TENANT, "layer": "responses", "source": "gateway", "cause": "key_tenant"}
+    causes = [{"request_id": ident, "evidence": "is=unknown", **told} for ident in ids]
+    lake.replace("requests", {"day": day}, rows_of("requests", asked))
+    meta = {"whole_day": True, "in_sample": False}
+    partition = {"plan_id": plan_id, "window": day}
+    lake.replace("causes", partition, rows_of("causes", causes), meta)
+
+
+def another_day(lake: Lake, day: str) -> None:
+    write_day(lake, day, a=4, b=3, c=1, d=1)
+    write_heat(lake, day, a=4, b=3, c=1, d=1)
+
+
+def test_what_is_asked_for_in_vain_is_left_out_and_the_plan_says_so(lake: Lake) -> None:
+    first = run(lake, DAY, config())
+    another_day(lake, FIRST)
+    in_vain(lake, first.facts["plan_id"], FIRST, "ab")
+    report = run(lake, FIRST, config())  # unforced: a plan that holds what is blocked can't wait
+    assert report.facts["decision"] == "planned"
+    assert planned(lake, report) == {}
+    assert set(left_out(lake, report).values()) == {"key_mismatch: key_tenant"}
+    assert report.facts["items"]["embeddings"] == 5
+    [told] = report.facts["feedback"]["blocked"]
+    assert (told["items"], told["whole"], told["look_ups"]) == (4, True, 6)
+    assert told["link"] == "docs/causes.md#key_tenant"
+    assert report.notes[0].startswith("acme: nothing is planned for responses, for all 6 requests")
+    # While nothing changes, the plan without it stands, and it still says so.
+    another_day(lake, SECOND)
+    again = run(lake, SECOND, config())
+    assert (again.facts["decision"], again.notes[0]) == ("wait", report.notes[0])
+    assert again.facts["feedback"]["blocked"][0]["cause"] == "key_tenant"
+
+
+def test_a_block_that_is_lifted_makes_a_new_plan(lake: Lake) -> None:
+    first = run(lake, DAY, config())
+    another_day(lake, FIRST)
+    in_vain(lake, first.facts["plan_id"], FIRST, "ab")
+    second = run(lake, FIRST, config())
+    another_day(lake, SECOND)
+    hits(lake, second.facts["plan_id"], SECOND, "a")
+    lake.replace(
+        "causes",
+        {"plan_id": second.facts["plan_id"], "window": SECOND},
+        rows_of("causes", []),
+        {"whole_day": True, "in_sample": False},
+    )
+    third = run(lake, SECOND, config())
+    assert third.facts["decision"] == "planned"
+    assert set(planned(lake, third)) == {"a", "b"}
+
+
+def test_one_item_is_blocked_alone_and_another_has_its_place(lake: Lake) -> None:
+    first = run(lake, DAY, config())
+    another_day(lake, FIRST)
+    in_vain(lake, first.facts["plan_id"], FIRST, "a", served="b")
+    report = run(lake, FIRST, config())
+    assert set(planned(lake, report)) == {"b", "c"}
+    assert left_out(lake, report)["a"] == "key_mismatch: key_tenant"
+
+
+def test_an_increment_does_not_count_on_what_is_blocked(lake: Lake) -> None:
+    first = run(lake, DAY, config())
+    another_day(lake, FIRST)
+    in_vain(lake, first.facts["plan_id"], FIRST, "a", served="b")
+    report = run(lake, FIRST, config(), strategy="incremental")
+    assert set(planned(lake, report)) == {"c"}  # b stands, a is of no use
+    assert left_out(lake, report)["a"] == "key_mismatch: key_tenant"
+
+
 def test_diff_says_why_an_item_was_dropped(lake: Lake) -> None:
     first = run(lake, DAY, config())
     second = two_nights(lake, "b")
