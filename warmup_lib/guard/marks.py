@@ -18,6 +18,10 @@ THING = "@"
 NEGATIVE = "!"
 _REMEMBERED = 65_536
 _AFFIX = re.compile(r"^(?:[cdjlmst]|qu|dell|all|nell|sull)'(?=..)|'s$")
+_UN = re.compile(
+    "un(?!beknown|cles?$|d[eo]|fortunat|geach|gef|i[cdfgoqtv]|less|s[eo]r|t[ei])[a-z]{4,}"
+)
+"""English and German words of denial: "unknown", "unbekannt", but "under", "unit", "unser"."""
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -89,7 +93,8 @@ def mark(word: str) -> str:
     if folded in _WORDS:
         return _WORDS[folded]
     sizes = range(min(len(folded), _LONGEST), _SHORTEST - 1, -1)
-    return next((_STEMS[folded[:n]] for n in sizes if folded[:n] in _STEMS), "")
+    stem = next((_STEMS[folded[:n]] for n in sizes if folded[:n] in _STEMS), "")
+    return stem or ("-un" if _UN.match(folded) else "")
 
 
 def marks(text: str, words: Sequence[str]) -> set[str]:

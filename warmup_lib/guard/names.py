@@ -9,6 +9,14 @@ from warmup_lib.guard.marks import in_pairs, mark
 
 _HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _CAPITAL = re.compile(r"(?:(?<=[\w,;%)&] )|(?<=\b[dl]'))[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ][\w-]*")
+# Who does something, at the beginning of a sentence: "Greta wants to know ...".
+_FIRST = re.compile(
+    r"(?:^|[.!?] )([A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]+) "
+    r"(?:wants|asks|asked|needs|says|said|told|tells|sent|gave|paid|and I)\b"
+)
+_NO_NAMES = re.compile(
+    "(?:Any|Every|No|Some)(?:body|one)|Bank|Customer|He|It|Merchant|She|Shop|Who"
+)
 
 # In German every noun has a capital. None of these is a word of another of the languages.
 _GERMAN = """
@@ -54,6 +62,7 @@ def names(text: str, words: Sequence[str]) -> set[str]:
     else:
         capitals = _CAPITAL.finditer(text)
         found = [m[0] for m in capitals if not _is_thing(text, m.start())]
+        found += [name for name in _FIRST.findall(text) if not _NO_NAMES.fullmatch(name)]
         if not found or _is_german(text, words):
             return set()
     paired = in_pairs(words)

@@ -21,10 +21,12 @@ _JA_ASKING = re.compile("わから(?:ない|ません)|分から(?:ない|ませ
 _KANA = re.compile("[\u3040-\u30ff]")
 
 _AUXILIARY = (
-    "(?:do|does|did|is|are|was|were|have|has|had|ca|wo|would|could|should|need|must|ai)n'?t"
+    "(?:(?:do|does|did|is|are|was|were|have|has|had|ca|wo|would|could|should|need|must|ai)n'?t"
+    "|[a-z]+n't)"
 )
 _PLAIN = (
-    "not|cannot|unable|never|without|neither"
+    "not|cannot|unable|never|without|neither|hardly|barely|scarcely|rarely|seldom"
+    "|kaum"
     "|nicht|kein(?:e[nmrs]?)?|nie|niemals|ohne|nichts|niemand|weder"
     "|sin|tampoco|pas|sans|non|senza|não|nao|sem"
 )

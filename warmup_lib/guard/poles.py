@@ -26,6 +26,19 @@ POLES = {
     "less": """
         decreas* reduc* lower* downgrad* senk* verringer* reduzier* reduz* baj* diminu* baiss*
         abbass* abaix* ridur* ridu*""",
+    "un": """
+        imposs* imposib* inaccura* inactiv* inattiv* inativ* incomplet* incorrect* incorrett*
+        incorret* insufficient* insuficient* insuffisant* invalid* illegal* illegit* illimit*
+        illogi* irregul* irrelev* irrevers* irrevoc* insecur* inadequa* inappropri* ineligib*
+        ineffect* indirect* improper* imperfect* impract* immatur* immateri* dissatisf* disallow*
+        disapprov* disagree* disadvant* dislik* disregard* distrust* disqualif*""",
+    "fail": "fail* misslung* misslang* gescheitert scheiter* fracas* echou* echec* fallit*",
+    "stop": "stop stops stopped stopping aufhor* aufgehort dejo dejar cess*",
+    "avoid": "avoid* prevent* vermeid* verhinder* evit*",
+    "except": "except* exclud* excepto salvo ausser ausgenommen sauf eccetto exceto",
+    "lack": "lack lacks lacking lacked mangel* carec* manqu* manca*",
+    "few": "few several mehrere wenige pocos pocas varios varias plusieurs diversi alcuni",
+    "disposable": "disposab* einweg* desechab* jetab* monouso descartav*",
     "before": "before bevor vorher antes avant beforehand",
     "sell": """
         sell sells selling sold verkauf* vender* vendo vende vendi vendre vends vendu vente ventes

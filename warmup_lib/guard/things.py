@@ -26,6 +26,18 @@ o7: seventh
 o8: eighth
 o9: ninth
 o10: tenth
+o11: eleventh
+o12: twelfth
+o13: thirteenth
+o14: fourteenth
+o15: fifteenth
+o16: sixteenth
+o17: seventeenth
+o18: eighteenth
+o19: nineteenth
+o20: twentieth
+o30: thirtieth
+o1: first erste ersten erster primero premier
 weekend: weekend weekends wochenende finde 周末 週末
 m1: january jan januar janner enero janvier gennaio janeiro
 m2: february feb februar febrero fevrier febbraio fevereiro
@@ -39,6 +51,16 @@ m9: september sep sept septiembre septembre settembre setembro
 m10: october oct oktober octubre octobre ottobre outubro
 m11: november nov noviembre novembre
 m12: december dec dezember dez diciembre decembre dicembre dezembro
+today: today heute hoy hoje oggi 今天 今日
+yesterday: yesterday gestern ayer ieri ontem 昨天 昨日
+spring: fruhling primavera printemps 春天
+summer: summer sommer verano verao 夏天
+winter: winter invierno hiver inverno 冬天
+autumn: autumn herbst otono automne autunno outono 秋天
+noon: noon midday mittag mittags mediodia mezzogiorno 中午 正午
+midnight: midnight mitternacht medianoche minuit mezzanotte 半夜 真夜中
+lunch: lunch lunchtime
+afternoon: afternoon afternoons nachmittag nachmittags pomeriggio 下午 午後
 morning: morning mornings vormittag mattina matin manha 早上 上午 午前
 evening: evening tonight abend abends soir stasera sera noite 晚上 今晚 今夜
 eur: eur euro euros 欧元 ユーロ
@@ -238,8 +260,17 @@ samsung_pay: samsung pay
 apple_watch: apple watch
 amex: american express
 western_union: western union
-m3: in march; of march; this march; last march; next march; early march; late march
-m5: in may; of may; this may; last may; next may; early may; late may
+last_week: last week; letzte woche; letzter woche; semana pasada; semaine derniere
+last_month: last month; letzten monat; letztem monat; mes pasado; mois dernier
+last_year: last year; letztes jahr; letztem jahr; ano pasado; annee derniere
+last_night: last night; letzte nacht; letzter nacht
+this_week: this week; diese woche; dieser woche; esta semana; cette semaine
+this_month: this month; diesen monat; diesem monat; este mes; ce mois
+this_year: this year; dieses jahr; diesem jahr; este ano; cette annee
+m3: in march; of march; this march; last march; next march; early march; late march; since march
+m3: by march; until march; before march; after march; was march; is march; for march; from march
+m5: in may; of may; this may; last may; next may; early may; late may; since may
+m5: by may; until may; before may; after may; was may; for may; from may
 us: united states; estados unidos; etats unis; stati uniti; vereinigten staaten
 uk: united kingdom; great britain; reino unido; royaume uni; regno unito
 new_york: new york; nueva york; nova york
@@ -257,8 +288,8 @@ CASED = {"US": "us", "EU": "europe", "UK": "uk", "USA": "us", "UAE": "uae", "NYC
 """Written in capitals only: "us" is a word."""
 
 NUMBER_WORDS = """
-2: two zwei dos deux twice zweimal
-3: three drei tres trois
+2: two zwei dos deux twice zweimal double doubled doppelt doble couple
+3: three drei tres trois triple tripled thrice dreimal dreifach
 4: four vier cuatro quatre quattro quatro
 5: five funf cinco cinq cinque
 6: six sechs seis
@@ -267,7 +298,7 @@ NUMBER_WORDS = """
 9: nine neun nueve nove
 10: ten zehn diez dix dieci dez
 11: eleven elf
-12: twelve zwolf doce douze dodici doze
+12: dozen dutzend docena douzaine dozzina duzia twelve zwolf doce douze dodici doze
 13: thirteen dreizehn trece treize tredici treze
 14: fourteen vierzehn catorce quatorze quattordici
 15: fifteen funfzehn quince quinze quindici
@@ -285,6 +316,8 @@ NUMBER_WORDS = """
 90: ninety neunzig noventa novanta
 100: hundred hundert cien cento cent
 1000: thousand tausend mille
+0.5: half halb halbe halbes halben mitad moitie metade
+0.25: quarter viertel
 """
 
 UNITS = """
