@@ -36,6 +36,7 @@ _OWN = """
 _REQUESTS = """
     LEFT JOIN requests
         ON requests.day = CAST(looked."window" AS DATE)
+        AND list_contains($days, CAST(requests.day AS VARCHAR))
         AND requests.tenant = looked.tenant AND requests.request_id = looked.request_id"""
 
 # Where an item is named that is not the request's own, the request differs from what it was
@@ -52,7 +53,7 @@ placed AS (
     INNER JOIN taught USING (plan_id, "window")
     {_REQUESTS}
     LEFT JOIN items ON items.item_id = looked.item_id
-    WHERE list_contains($wrong, looked.cause)
+    WHERE list_contains($plans, looked.plan_id) AND list_contains($wrong, looked.cause)
         AND (looked.cause <> 'key_encoder' OR taught.same_encoder)
 ),
 told AS (
@@ -85,6 +86,7 @@ WITH served AS (
     ANTI JOIN causes ON causes.plan_id = hits.plan_id AND causes."window" = hits."window"
         AND causes.tenant = hits.tenant AND causes.request_id = hits.request_id
         AND causes.layer = hits.layer AND causes.tier IS NOT DISTINCT FROM hits.tier
+    WHERE list_contains($plans, hits.plan_id)
 ),
 asked AS (
     SELECT causes."window", causes.tenant, causes.layer, causes.tier, causes.request_id
@@ -92,7 +94,8 @@ asked AS (
     INNER JOIN taught USING (plan_id, "window")
     SEMI JOIN concerned ON causes.tenant = concerned.tenant AND causes.layer = concerned.layer
         AND causes.tier IS NOT DISTINCT FROM concerned.tier
-    WHERE causes.source = 'gateway' AND NOT list_contains($blind, causes.cause)
+    WHERE list_contains($plans, causes.plan_id) AND causes.source = 'gateway'
+        AND NOT list_contains($blind, causes.cause)
 ),
 looked AS (SELECT * FROM served UNION SELECT * FROM asked),
 placed AS (
@@ -112,7 +115,9 @@ ORDER BY ALL
 # Prompts and heads count demand alone: warm-up, health checks and what went round are not in it.
 _UNHIT = """
 WITH stood AS (
-    SELECT DISTINCT plan_id, item_id FROM residency WHERE resident
+    SELECT DISTINCT plan_id, item_id
+    FROM residency
+    WHERE list_contains($plans, plan_id) AND resident
 ),
 ready AS (
     SELECT plan.item_id, plan.layer, plan.tier, plan.tenant, plan.key_digest,
@@ -120,8 +125,11 @@ ready AS (
     FROM plan
     INNER JOIN taught USING (plan_id)
     SEMI JOIN stood ON stood.plan_id = plan.plan_id AND stood.item_id = plan.item_id
-    WHERE plan.layer IN ('responses', 'prefixes')
-        OR (plan.layer = 'embeddings' AND (plan.tier IS NULL OR plan.tier = 'L1'))
+    WHERE list_contains($plans, plan.plan_id)
+        AND (
+            plan.layer IN ('responses', 'prefixes')
+            OR (plan.layer = 'embeddings' AND (plan.tier IS NULL OR plan.tier = 'L1'))
+        )
     GROUP BY ALL
 ),
 demanded AS (
@@ -150,7 +158,7 @@ hit AS (
     SELECT hits.item_id, MAX(CAST(hits."window" AS DATE)) AS day
     FROM hits
     INNER JOIN taught USING (plan_id, "window")
-    WHERE hits.hit
+    WHERE list_contains($plans, hits.plan_id) AND hits.hit
     GROUP BY hits.item_id
 )
 SELECT ready.item_id, ready.heat_micro
@@ -177,7 +185,7 @@ def read_feedback(lake: Lake, first: str, day: str, encoder: str) -> Feedback:
     connection = lake.sql()
     try:
         blocks = _blocks(connection, explained)
-        unhit = _unhit(connection, verified, {"first": first, "day": day})
+        unhit = _unhit(connection, verified, first, day)
     finally:
         connection.close()
     return Feedback(tuple(blocks), unhit)
@@ -204,14 +212,17 @@ def _blocks(connection: duckdb.DuckDBPyConnection, taught: pa.Table) -> list[Blo
         return []
     connection.register("taught", taught)
     wrong = sorted(cause.value for cause in WRONG)
-    vain = _rows(connection, _IN_VAIN, {"wrong": wrong})
+    plans, days = (sorted(set(taught[name].to_pylist())) for name in ("plan_id", "window"))
+    of = {"plans": plans, "days": days}
+    vain = _rows(connection, _IN_VAIN, of | {"wrong": wrong})
     if not vain:
         return []
     concerned = sorted({(row["tenant"], row["layer"], row["tier"]) for row in vain}, key=repr)
     columns = [pa.array(column, STR) for column in zip(*concerned, strict=True)]
     connection.register("concerned", pa.table(columns, ["tenant", "layer", "tier"]))
     blind = [*wrong, *(cause.value for cause in _BLIND)]
-    right = _rows(connection, _AS_IT_SHOULD_BE, {"blind": blind, "evidence": f'"{FIELD}"'})
+    told = {"blind": blind, "evidence": f'"{FIELD}"'}
+    right = _rows(connection, _AS_IT_SHOULD_BE, of | told)
     return judge([*map(_looks, vain), *map(_looks, right)])
 
 
@@ -224,13 +235,14 @@ def _looks(row: dict[str, Any]) -> Looks:
 
 
 def _unhit(
-    connection: duckdb.DuckDBPyConnection, taught: pa.Table, bounds: dict[str, Any]
+    connection: duckdb.DuckDBPyConnection, taught: pa.Table, first: str, day: str
 ) -> dict[str, Unhit]:
     if not taught.num_rows:
         return {}
     connection.register("taught", taught)
     days: dict[str, list[int]] = defaultdict(list)
-    for row in _rows(connection, _UNHIT, bounds):
+    plans = sorted(set(taught["plan_id"].to_pylist()))
+    for row in _rows(connection, _UNHIT, {"plans": plans, "first": first, "day": day}):
         days[row["item_id"]].append(row["heat_micro"])
     return Unhit.of(days)
 
