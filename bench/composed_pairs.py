@@ -5,7 +5,7 @@ What may not share one has another negation, number or name.
 Every pair is a real question and a changed copy of it, or two copies that got different values at
 the same place. Which change, value and place a question gets follows from its text's hash, so that
 the same questions give the same pairs. No text that they make was looked at when the guard was
-written: it was tried on three other sets of forms and names, of training questions, before.
+written: it was tried on four other sets of forms and names before, of training questions.
 """
 
 from __future__ import annotations
@@ -31,65 +31,67 @@ def _paired(words: str) -> dict[str, str]:
 # Of each list any two may meet; where it goes is one of its forms.
 ENTITIES: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
     (
-        ("{text} My address is in {}", "I flew to {} and {text}", "{text} around {}"),
+        ("My home is {}. {text}", "{text} during my stay in {}", "{text} across {}"),
         _listed("""
-            Plymouth, Aberdeen, Swansea, Limerick, Malaga, Pamplona, Trieste, Bari, Rennes, Dijon,
-            Bremen, Hanover, Mainz, Bern, Lugano, Innsbruck, Bruges, Eindhoven, Turku, Uppsala,
-            Trondheim, Odense, Kaunas, Tartu, Lviv, Odesa, Plovdiv, Cluj, Thessaloniki, Valletta,
-            Nicosia, Haifa, Alexandria, Marrakesh, Kigali, Durban, Manchester, Birmingham, Oxford,
-            Sapporo, Fukuoka, Hyderabad, Pune, Cebu, Saigon, Adelaide, Hobart, Winnipeg, Quebec,
-            Cleveland, Memphis, Tucson, Honolulu, Salt Lake City, Santa Fe, Rio, Montevideo,
-            Medellín
+            Southampton, Sheffield, Inverness, Bath, Waterford, Granada, Murcia, Padua, Pisa,
+            Nancy, Metz, Kassel, Erfurt, Rostock, Lucerne, Linz, Leuven, Utrecht, Bergen,
+            Gothenburg, Tampere, Riga, Vilnius, Krakow, Brno, Varna, Timisoara, Patras, Izmir,
+            Jerusalem, Tunis, Accra, Dakar, Lusaka, Maputo, Perth, Darwin, Auckland, Calgary,
+            Halifax, Portland, Detroit, Nashville, Savannah, Bogotá, Cusco, Havana, Guadalajara,
+            Osaka, Busan, Hanoi, Jaipur, Karachi, Dhaka, Colombo, Andalusia, Tuscany, Provence,
+            Alaska, Nevada, Tasmania, Siberia
         """),
     ),
     (
-        ("I have a {} passport. {text}", "{text} with my {} ID", "{text} as a {} resident"),
+        ("I only speak {}. {text}", "{text} at a {} shop", "{text} by a {} bank"),
         _listed("""
-            Polish, Spanish, Italian, French, German, Dutch, Danish, Swedish, Finnish, Irish,
-            Scottish, British, American, Canadian, Brazilian, Argentinian, Colombian, Turkish,
-            Greek, Croatian, Romanian, Bulgarian, Hungarian, Ukrainian, Russian, Indian, Pakistani,
-            Chinese, Japanese, Korean, Thai, Vietnamese, Nigerian, Kenyan, Egyptian, Moroccan,
-            Australian
+            Portuguese, Norwegian, Estonian, Latvian, Lithuanian, Slovak, Slovenian, Serbian,
+            Albanian, Maltese, Icelandic, Welsh, Swiss, Austrian, Belgian, Mexican, Peruvian,
+            Chilean, Cuban, Israeli, Lebanese, Jordanian, Saudi, Iranian, Afghan, Nepali,
+            Indonesian, Malaysian, Filipino, Mongolian, Ethiopian, Ghanaian, South African,
+            Tunisian, Singaporean
         """),
     ),
     (
-        ("{text} I asked {} already", "It is the account of {}. {text}", "{text} for {} please"),
+        ("{text} Please tell {} too", "I am {}. {text}", "{text} It is what {} said"),
         _listed("""
-            Charlotte, Benjamin, Sophie, Alexander, Grace, Matthew, Chloe, Andrew, Rebecca, Simon,
-            Katie, Patrick, Julia, Tomasz, Ewa, Pavel, Milos, Ivana, Andrei, Olga, Fatih, Aylin,
-            Samir, Nadia, Femi, Ngozi, Thabo, Arjun, Deepa, Minh, Linh, Takeshi, Yumi, Diego,
-            Isabel, João, Mr Brown, Mrs Green, Miss Taylor, Dr Wilson, my son Jack, my sister Ruth,
-            my friend Omar
+            Victoria, Edward, Harriet, George, Lucy, Frederick, Eleanor, Hugo, Alice, Felix, Clara,
+            Anton, Magda, Jiri, Petra, Bogdan, Mihaela, Yannis, Eleni, Mehmet, Zeynep, Khaled,
+            Mariam, Tunde, Adaeze, Sipho, Vikram, Kavita, Duc, Mai, Haruki, Aiko, Rafael, Ximena,
+            Tiago, Mr Evans, Mrs Cooper, Miss Reid, Professor Hall, my uncle Frank, my aunt Martha,
+            my neighbour Ali, Karl Weber, Jean Dupont
         """),
     ),
     (
-        ("I shopped at {}. {text}", "{text} from my {} account", "It says {}. {text}"),
+        ("I ordered from {}. {text}", "{text} with the {} app", "{text} It reads {}"),
         _listed("""
-            Zalando, Shein, Temu, Etsy, Wayfair, Argos, Matalan, Primark, Boots, Superdrug, Greggs,
-            Starbucks, Nando's, Deliveroo, Uber Eats, Bolt, Ryanair, easyJet, Wizz Air, Eurostar,
-            Trainline, Booking, Vodafone, Orange, Netflix, Spotify, Audible, LinkedIn, Patreon,
-            Trustly, Payoneer, Skrill, Venmo, Cash App, Zelle, TransferWise, Metro Bank, TSB, First
-            Direct, Bank of America, Wells Fargo, UBS, Visa Electron, Huawei, Nokia, Xiaomi
+            Decathlon, Carrefour, Tesco, Sainsbury's, Waitrose, Aldi, Lidl, Walmart, Costco,
+            Target, Best Buy, Ikea, Zara, Mango, Sephora, Lush, Greyhound, FlixBus, Delta, Qantas,
+            Iberia, Vueling, Marriott, Hilton, Hostelworld, Viagogo, Ticketmaster, Eventbrite,
+            Twitch, Roblox, Duolingo, Tinder, Telegram, Signal, Evernote, Bunq, Curve, Chime,
+            Marcus, Nationwide, Co-op, Virgin Money, Credit Suisse, Crédit Agricole, Intesa,
+            Alipay, WeChat Pay, Garmin Pay, OnePlus, Motorola
         """),
     ),
     (
-        ("{text} worth in {}", "I was paid in {}. {text}", "{text} using {}"),
+        ("{text} for {}", "I exchanged {}. {text}", "{text} and not {}"),
         _listed("""
-            Algerian dinars, Jordanian dinars, Omani rials, Qatari riyals, Kenyan shillings,
-            Ugandan shillings, South African rand, Indonesian rupiah, Malaysian ringgit, Taiwan
-            dollars, Korean won, Colombian pesos, Serbian dinars, Croatian kuna, Albanian lek,
-            Polish zloty, Hungarian forints, Norwegian krone, Canadian dollars, pounds sterling, US
-            dollars, euros, Japanese yen, Bitcoin, Ethereum, ZAR, THB, TRY, DKK, RON, SGD
+            Bahraini dinars, Kuwaiti dinars, Lebanese pounds, Egyptian pounds, Ethiopian birr,
+            Zambian kwacha, Nepalese rupees, Pakistani rupees, Sri Lankan rupees, Vietnamese dong,
+            Philippine pesos, Mexican pesos, Chilean pesos, Uruguayan pesos, Brazilian reais, New
+            Zealand dollars, Australian dollars, Singapore dollars, Hong Kong dollars, Russian
+            rubles, Bulgarian lev, Romanian lei, Icelandic krona, Swedish kronor, francs, euros,
+            dollars, pounds, AED, BGN, CLP, CZK, IDR, ILS, KRW, MXN, MYR, NOK, PHP, solana, ripple
         """),
     ),
     (
-        ("{text} It was {}", "I did this {}. {text}", "{text} until {}"),
+        ("{text} That was {}", "I noticed it {}. {text}", "{text} again {}"),
         _listed("""
-            on Monday morning, on Tuesday, on Wednesday evening, on Thursday, on Friday night, on
-            Saturday, on Sunday, in early January, in mid February, in March, in late April, in
-            June, in July, in September, in December, at the weekend, last night, on Christmas Eve,
-            at Easter, on New Year's Day, on Bastille Day, at Passover, on Valentine's Day, two
-            Sundays ago
+            on Monday, on Tuesday night, on Wednesday, on Thursday afternoon, on Friday, on
+            Saturday morning, on Sunday evening, in January, in February, in April, in May, in
+            August, in October, in November, in spring, last autumn, yesterday, today, this month,
+            this week, at noon, on Mother's Day, on Black Friday, at Christmas, on Good Friday, on
+            Independence Day, at Eid, at Chinese New Year
         """),
     ),
 )

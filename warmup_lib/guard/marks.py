@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from warmup_lib.guard.countries import COUNTRIES, COUNTRIES_OF_TWO_WORDS
+from warmup_lib.guard.countries import CODES, COUNTRIES, COUNTRIES_OF_TWO_WORDS, PEOPLES
 from warmup_lib.guard.negation import negative
 from warmup_lib.guard.poles import HAN_KANA, PHRASES, POLES
 from warmup_lib.guard.things import CASED, NUMBER_WORDS, PAIRS, SYMBOLS, THINGS
@@ -46,6 +46,7 @@ _WORDS: dict[str, str] = {}
 _HAN_KANA: dict[str, str] = {}
 _PAIRS: dict[tuple[str, ...], str] = {}
 _STARTS: set[str] = set()
+_CASED = {code: code.lower() for code in CODES.split()} | CASED
 _PHRASES = {
     f"-{pole}": (frozenset(firsts.split()), frozenset(seconds.split()))
     for pole, (firsts, seconds) in PHRASES.items()
@@ -64,7 +65,8 @@ def _fill() -> None:
     for line in PAIRS.strip().splitlines():
         ident, pairs = line.split(": ")
         _PAIRS.update((tuple(pair.split()), f"@{ident}") for pair in pairs.split("; "))
-    _WORDS.update((name, f"@{name}") for name in COUNTRIES.split())
+    for name in (*COUNTRIES.split(), *PEOPLES.split()):
+        _WORDS.setdefault(name, f"@{name}")
     for name in COUNTRIES_OF_TWO_WORDS.split("; "):
         _PAIRS[tuple(name.split())] = f"@{name.replace(' ', '_')}"
     for firsts, _ in _PHRASES.values():
@@ -85,8 +87,8 @@ def mark(word: str) -> str:
     Args:
         word: As written.
     """
-    if word in CASED:
-        return f"@{CASED[word]}"
+    if word in _CASED:
+        return f"@{_CASED[word]}"
     if negative(word.casefold()):
         return NEGATIVE
     folded = bare(word)

@@ -9,6 +9,12 @@ from warmup_lib.guard.marks import in_pairs, mark
 
 _HAN_OR_KANA = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _CAPITAL = re.compile(r"(?:(?<=[\w,;%)&] )|(?<=\b[dl]'))[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ][\w-]*")
+_WORD = re.compile(r"\w+")
+# A firm or a code, where not all is written so: "TSB", but "SEND ME A CARD".
+_ALL_CAPITALS = re.compile(r"(?<![\w&])[A-Z][A-Z&]+[A-Z](?![\w&])")
+_FEW = 2
+_SHORT = re.compile("ASAP|ATMS?|CV[CV]|FAQ|HELP|HOW|IBAN|NEED|NOT|OTP|PINS?|SMS|URL|WHY")
+
 # Who does something, at the beginning of a sentence: "Greta wants to know ...".
 _FIRST = re.compile(
     r"(?:^|[.!?] )([A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]+) "
@@ -31,6 +37,13 @@ _BEFORE_THINGS = """
     my no os our sa ses seu some son su sua sus ta tes that the their these this those ton tu
     tus um uma un una une your
 """
+# "my Netflix" is a name, these are things.
+_OWNERS = "my our your his her their"
+_OWNED = """
+    address app atm balance bank cash contract data details direct email file identity internet
+    invoice item laptop money online order package parcel password payment phone physical pin
+    policy profile salary statement subscription ticket top transaction transfer virtual
+"""
 _COMMON = """
     account am an and app are as at atm bank be but by can card could did do does for from get had
     has have hello help hi how if im in is it ive may me my need no not of ok on online or pin
@@ -40,6 +53,8 @@ _COMMON = """
 _GERMAN_LETTER = re.compile("[äöß]", re.IGNORECASE)
 _IS_GERMAN = frozenset(_GERMAN.split())
 _IS_BEFORE_THINGS = frozenset(_BEFORE_THINGS.split())
+_IS_OWNERS = frozenset(_OWNERS.split())
+_IS_OWNED = frozenset(_OWNED.split())
 _IS_COMMON = frozenset(_COMMON.split())
 
 
@@ -62,6 +77,8 @@ def names(text: str, words: Sequence[str]) -> set[str]:
     else:
         capitals = _CAPITAL.finditer(text)
         found = [m[0] for m in capitals if not _is_thing(text, m.start())]
+        initials = _ALL_CAPITALS.findall(text)
+        found += [w for w in initials if len(initials) <= _FEW and not _SHORT.fullmatch(w)]
         found += [name for name in _FIRST.findall(text) if not _NO_NAMES.fullmatch(name)]
         if not found or _is_german(text, words):
             return set()
@@ -80,5 +97,9 @@ def _is_german(text: str, words: Sequence[str]) -> bool:
 
 def _is_thing(text: str, start: int) -> bool:
     before = text[:start].split()
-    greeted = len(before) == 1 and before[0].endswith(",")  # "Hello, Write a test"
-    return greeted or before[-1].casefold() in _IS_BEFORE_THINGS
+    if len(before) == 1 and before[0].endswith(","):  # "Hello, Write a test"
+        return True
+    word = before[-1].casefold()
+    if word in _IS_OWNERS:
+        return _WORD.match(text, start)[0].casefold() in _IS_OWNED
+    return word in _IS_BEFORE_THINGS
