@@ -109,13 +109,25 @@ def test_the_future_is_not_looked_at(one: str, then: str, until: int, renewed: b
 
 
 @pytest.mark.parametrize("capacity", [300, 600, 900])
-@pytest.mark.parametrize("a_period", [700, 1000, 1300])
+@pytest.mark.parametrize("a_period", [400, 700, 1300, 2500])
 @pytest.mark.parametrize("hours", [2, 3, 24])
-def test_the_bound_holds_on_loops_about_as_long_as_a_period(
+def test_the_bound_holds_on_loops_shorter_or_longer_than_a_period(
     hours: int, a_period: int, capacity: int
 ) -> None:
     loop = spread(np.arange(hours * a_period) % 1000, hours)
     assert behind(backtest(loop, capacity, ONE_HOUR)) <= 0.5
+
+
+@pytest.mark.parametrize("capacity", [300, 600, 900])
+def test_little_is_lost_on_loops_of_just_one_period(capacity: int) -> None:
+    loop = spread(np.arange(24_000) % 1000, 24)
+    assert behind(backtest(loop, capacity, ONE_HOUR)) <= 1
+
+
+def test_little_is_lost_where_a_scan_turns_round() -> None:
+    there = np.arange(750)
+    scan = spread(np.tile(np.append(there, there[::-1]), 6), 15)
+    assert behind(backtest(scan, 300, ONE_HOUR)) <= 1.5
 
 
 def test_what_is_popular_is_found_where_all_accesses_have_one_time() -> None:

@@ -151,25 +151,26 @@ class _Course:
         pinned, others = self.held(expert)
         return (others if expert.renewed else pinned) if self.planning else pinned[:0]
 
-    def cost(self, old: Expert, new: Expert) -> float:
+    def cost(self, old: Expert, new: Expert, proven: bool) -> float:
         """Return the hits that a change is taken to cost.
 
-        Items have to come in; and between plans, what is planned and was not asked for since is
-        still to come: each such item that the new expert does not hold is a hit given up.
+        Items have to come in. And between plans, what is planned and was not asked for since is
+        still to come, if the old expert has proven itself, that is, has hit anything yet: each such
+        item that the new one does not hold is a hit given up.
         """
         pinned, others = self.held(old)
         wanted = np.concatenate(self.held(new))
         lacking = np.setdiff1d(np.setdiff1d(wanted, np.append(pinned, others)), self.loaded(new))
-        given_up = 0 if self.planning else len(np.setdiff1d(self._due(pinned), wanted))
-        return _COST * len(lacking) + given_up
+        due = self._due(pinned) if proven and not self.planning else pinned[:0]
+        return _COST * len(lacking) + len(np.setdiff1d(due, wanted))
 
     def _due(self, pinned: Ints) -> Ints:
         planned_at = self._field.intervals[int(self._field.interval_of[self._place])].begin
         return pinned[self._cache.last[pinned] < planned_at]
 
-    def worth_it(self, lead: float, old: Expert, new: Expert) -> bool:
+    def worth_it(self, lead: float, old: Expert, new: Expert, proven: bool) -> bool:
         """Say whether a change to an expert that is ahead by so many hits is worth its cost."""
-        return lead > 0 and (self.planning or old == new or lead > self.cost(old, new))
+        return lead > 0 and (self.planning or old == new or lead > self.cost(old, new, proven))
 
 
 class _Selector:
@@ -200,9 +201,10 @@ class _Selector:
             self._current = self._untried if self._course.has_plans else 0
             return
         best = int(np.argmax(self._hits))
-        lead = float(self._hits[best] - self._hits[self._current])
-        if self._course.worth_it(lead, self.expert, self._experts[best]):
-            self.record -= self._course.cost(self.expert, self._experts[best])
+        so_far = float(self._hits[self._current])
+        change = self.expert, self._experts[best], so_far > 0
+        if self._course.worth_it(float(self._hits[best]) - so_far, *change):
+            self.record -= self._course.cost(*change)
             self._current = best
 
     def learn(self, gains: Ints, elapsed: float) -> None:
@@ -237,7 +239,7 @@ def follow_the_best(field: Field, item: Ints, capacity: int) -> Outcome:
         for one in selectors:
             one.look()
         best = max(selectors, key=lambda one: one.record)
-        if course.worth_it(best.record - leader.record, leader.expert, best.expert):
+        if course.worth_it(best.record - leader.record, leader.expert, best.expert, True):
             leader = best
         if leader.expert != expert:
             followed.append(Followed(place, leader.expert))
