@@ -77,9 +77,8 @@ class Assembly:
     stems: Stems
 
     @staticmethod
-    def of(entrants: Sequence[Entrant], config: Config, value: Value) -> Assembly:
-        """Ask the entrants, at least one, what may be chosen."""
-        pools = [_pool(entrant, config, value) for entrant in entrants]
+    def of(entrants: Sequence[Entrant], pools: Sequence[Choice]) -> Assembly:
+        """Return what entrants, at least one, may be chosen from by their pools."""
         items = pa.concat_tables(
             e.offer.candidates.take(pa.array(p.rows)) for e, p in zip(entrants, pools, strict=True)
         )
@@ -112,13 +111,27 @@ class Assembly:
         """Return which items are of some entrants."""
         return np.array([of(entrant) for entrant in self.entrants], np.bool_)[self.part]
 
-    def choices(self, chosen: Mask) -> list[Choice]:
-        """Return what is chosen, by entrant."""
-        mine = chosen[: len(self.part)]
-        return [
-            entrant.offer.only(pool.rows[mine[self.part == n]], entrant.warm)
-            for n, (entrant, pool) in enumerate(zip(self.entrants, self.pools, strict=True))
-        ]
+    def chosen(self, rows: Mask) -> list[Ints]:
+        """Return by entrant which of its candidates some rows are."""
+        mine = rows[: len(self.part)]
+        return [pool.rows[mine[self.part == n]] for n, pool in enumerate(self.pools)]
+
+    def those(self, candidates: Sequence[Ints]) -> Mask:
+        """Return which items are some candidates of each entrant."""
+        pairs = zip(self.pools, candidates, strict=True)
+        return np.concatenate([np.isin(pool.rows, rows) for pool, rows in pairs])
+
+    def choices(self, rows: Mask, own: Mask) -> list[Choice]:
+        """Return what is chosen, by entrant.
+
+        Args:
+            rows: The rows that are chosen.
+            own: (n items,) what the log's own demand chose of them.
+        """
+        mine = rows[: len(self.part)]
+        by_log = [own[mine & (self.part == n)] for n in range(len(self.entrants))]
+        each = zip(self.entrants, self.chosen(rows), by_log, strict=True)
+        return [one.offer.only(picked, one.warm, logged) for one, picked, logged in each]
 
     @property
     def tokens(self) -> Ints:
@@ -127,16 +140,26 @@ class Assembly:
         tokens[self.places] = self.stems.tokens
         return tokens
 
-    def values(self, value: Value) -> Ints:
-        """Return what each row is worth."""
+    @property
+    def hits(self) -> Ints:
+        """Hits that each item adds, in millionths a day."""
+        return np.concatenate([pool.expected for pool in self.pools])
+
+    def saved(self, value: Value, hits: Ints) -> Ints:
+        """Return what each row saves where its item has so many hits, in millionths a day."""
         ends = np.zeros(len(self.part), np.int64)
         ends[self.heads] = self.stems.ends[: len(self.heads)]
         saved = [
-            value.saved(self.items.filter(pa.array(mine)), pool.expected, ends[mine])
-            for n, pool in enumerate(self.pools)
+            value.saved(self.items.filter(pa.array(mine)), hits[mine], ends[mine])
+            for n in range(len(self.pools))
             for mine in [self.part == n]
         ]
-        worth = np.concatenate(saved) * self.each(lambda offer: offer.proposed.weight)
+        whole: Ints = self.rows(np.concatenate(saved), 0)
+        return whole
+
+    def weighted(self, saved: Ints) -> Ints:
+        """Return what rows are worth by the weights of all their sources."""
+        worth = saved[: len(self.part)] * self.each(lambda offer: offer.proposed.weight)
         # What somebody names is taken where there is room, whatever is expected of it.
         least = self.each(lambda offer: offer.proposed.named).astype(np.int64)
         whole: Ints = self.rows(np.maximum(np.floor(worth).astype(np.int64), least), 0)
@@ -202,19 +225,19 @@ class Assembly:
         micros: Ints = np.ceil(whole * MICRO).astype(np.int64)
         return micros
 
-    def groups(self, config: Config, clusters: pa.Table | None) -> dict[str, Groups]:
+    def groups(self, config: Config, clusters: pa.Table | None, own: Mask) -> dict[str, Groups]:
         """Return how items are counted, by what the caps are called.
 
         Args:
             config: The settings.
             clusters: `tenant`, `text_digest` and `cluster_id`; None: no cluster has a cap.
+            own: (n items,) what counts as chosen by the log's own demand.
         """
         limits = np.array([entrant.offer.limit for entrant in self.entrants])
         nothing = np.zeros(len(limits), np.int64)
         quotas = np.array(
             [NO_CAP if q is None else q for q in (e.offer.proposed.quota for e in self.entrants)]
         )
-        own = self.each(lambda offer: offer.proposed.logged & ~offer.proposed.named)
         made = {
             ITEMS: Groups(self.rows(self.part, -1), nothing, limits),
             OF_LOG: Groups(self.rows(np.where(own, self.part, -1), -1), nothing, quotas),
@@ -249,25 +272,27 @@ class Assembly:
         return Groups(self.rows(of, -1), np.zeros(len(most), np.int64), most)
 
     def problem(
-        self, cost: dict[str, tuple[Ints, int]], groups: dict[str, Groups], value: Value
+        self, worth: Ints, cost: dict[str, tuple[Ints, int]], groups: dict[str, Groups]
     ) -> Problem:
         """Return what to choose from, under these budgets and caps."""
         taken = np.array([column for column, _ in cost.values()], np.int64)
         limit = np.array([most for _, most in cost.values()], np.int64)
         taken = taken.reshape(len(limit), self.count)
-        return Problem(self.values(value), taken, limit, self.needs(), tuple(groups.values()))
+        return Problem(worth, taken, limit, self.needs(), tuple(groups.values()))
 
 
-def _pool(entrant: Entrant, config: Config, value: Value) -> Choice:
+def pool_of(entrant: Entrant, config: Config, value: Value) -> Choice:
+    """Return what the log's own demand may choose of an entrant, blind to other sources."""
     offer, plan = entrant.offer, config.plan
     floors = {tenant: int(share.floor * offer.limit) for tenant, share in plan.tenants.items()}
     return offer.pool(entrant.warm, _shares(entrant, config, value), floors)
 
 
 def _shares(entrant: Entrant, config: Config, value: Value) -> Ints | None:
-    """Return what each candidate takes of all budgets, over what the cheapest takes."""
+    """Return what each candidate takes of all budgets, over what the log's cheapest takes."""
     budgets, candidates = config.plan.budgets, entrant.offer.candidates
-    if not budgets.shared or not candidates.num_rows:
+    logged = entrant.offer.proposed.logged
+    if not budgets.shared or not logged.any():
         return None
     share = np.full(candidates.num_rows, 1 / entrant.offer.limit)
     if budgets.redis_bytes is not None and entrant.target_kind == "redis":
@@ -275,7 +300,8 @@ def _shares(entrant: Entrant, config: Config, value: Value) -> Ints | None:
     if budgets.seconds is not None:
         spent = value.seconds(candidates, np.zeros(len(share), np.int64))
         share += spent / budgets.seconds.total_seconds()
-    return np.asarray(np.round(COST * share / share.min()), dtype=np.int64)
+    over = np.maximum(share / share[logged].min(), 1.0)
+    return np.asarray(np.round(COST * over), dtype=np.int64)
 
 
 def head_stems(heads: pa.Table) -> Stems:

@@ -1,6 +1,9 @@
 """The choice of all layers together where they share budgets, tenants' floors or caps.
 
-What is pinned goes first. The rest is what saves the most waiting within all budgets.
+Each of the log's sources takes what saves the most waiting within all budgets, without a look at
+the others. What other sources name comes beside it. Where there is no room for everything, what is
+pinned goes first, and then what is worth most for what it takes: so a source that is switched off
+takes nothing of another one with it.
 """
 
 from __future__ import annotations
@@ -12,16 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmup_lib.config import Config
-from warmup_lib.plan.assembly import SECONDS, Assembly, Entrant
+from warmup_lib.plan.assembly import SECONDS, Assembly, Entrant, pool_of
 from warmup_lib.plan.coverage import Mask
+from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.packing import pack
+from warmup_lib.plan.points import ints
 from warmup_lib.plan.problem import Problem
+from warmup_lib.plan.room import with_room
 from warmup_lib.plan.selection import Choice
+from warmup_lib.plan.sources.united import joined_choices
 from warmup_lib.plan.value import Value
 from warmup_lib.tables import MICRO
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_ENOUGH = 0.95
+"""What sources chose apart is planned where it is worth this share of a choice for all together."""
 
 
 @dataclass(frozen=True)
@@ -57,28 +67,68 @@ def choose(
         value: What items save and take.
         clusters: `tenant`, `text_digest` and `cluster_id`; None: no cluster has a cap.
     """
-    table = Assembly.of(entrants, config, value)
-    cost, groups = table.cost(config, value), table.groups(config, clusters)
-    problem = table.problem(cost, groups, value)
-    pinned = table.rows(table.each(lambda offer: offer.proposed.pinned), False)
-    for level in reversed(problem.depths):
-        pinned[problem.needs[level[pinned[level]]]] = True
-    chosen = np.zeros(table.count, np.bool_)
-    first = pack(problem.rest(chosen, pinned))
-    chosen[pinned] = first.rows
-    free = ~chosen
-    second = pack(problem.rest(chosen, free))
-    chosen[free] = second.rows
-    saved, bound = first.value + second.value, first.value + second.bound
+    pools = [pool_of(entrant, config, value) for entrant in entrants]
+    own = _apart(Assembly.of(entrants, pools), config, value, clusters)
+    named = [e.offer.named(rows, e.warm) for e, rows in zip(entrants, own, strict=True)]
+    table = Assembly.of(entrants, [joined_choices(pair) for pair in zip(named, pools, strict=True)])
+    by_log = table.those(own)
+    cost = table.cost(config, value)
+    own_only = table.each(lambda offer: offer.proposed.logged & ~offer.proposed.named)
+    groups = table.groups(config, clusters, by_log | own_only)
+    worth = table.weighted(table.saved(value, table.hits))
+    problem = table.problem(worth, cost, groups)
+    union = by_log | table.each(lambda offer: offer.proposed.named)
+    pinned = problem.with_needs(table.rows(table.each(lambda o: o.proposed.pinned), False))
+    union = problem.with_needs(table.rows(union, False))
+    apart = with_room(
+        problem,
+        union,
+        table.rows(by_log, False),
+        pinned,
+        table.saved(value, ints(table.items["heat_micro"])),
+    )
+    chosen, bound = _better(problem, apart, apart & pinned)
+    saved = problem.worth(chosen)
     facts = {
         "budgets": _told(list(cost), problem, chosen),
         "saved_s": round(saved / MICRO, 3),
         "bound_s": round(bound / MICRO, 3),
         "gap": round(1 - saved / bound, 6) if bound else 0.0,
-        "short": second.short,
+        "short": problem.short(chosen),
     }
     names = [*groups, *cost]
-    return Shared(table.choices(chosen), _beyond(problem, chosen, names, table), facts)
+    choices = table.choices(chosen, by_log | own_only)
+    return Shared(choices, _beyond(problem, chosen, names, table), facts)
+
+
+def _apart(table: Assembly, config: Config, value: Value, clusters: pa.Table | None) -> list[Ints]:
+    """Return by entrant what each source of the log chooses as if there were no other one."""
+    every = np.ones(len(table.part), np.bool_)
+    groups = table.groups(config, clusters, every)
+    saved = table.saved(value, table.hits)
+    problem = table.problem(saved, table.cost(config, value), groups)
+    source = table.rows(table.each(lambda offer: offer.proposed.of_log), -1)
+    nothing = chosen = np.zeros(table.count, np.bool_)
+    for one in np.unique(source[: len(every)]):
+        free = problem.with_needs(source == one)
+        found = pack(problem.rest(nothing, free))
+        chosen = chosen.copy()
+        chosen[np.flatnonzero(free)[found.rows]] = True
+    return table.chosen(chosen)
+
+
+def _better(problem: Problem, apart: Mask, pinned: Mask) -> tuple[Mask, int]:
+    """Return what was chosen apart, or together where that is much better, and what bounds both.
+
+    It is where several budgets, caps and floors are full at once.
+    """
+    free = ~pinned
+    best = pack(problem.rest(pinned, free))
+    together = pinned.copy()
+    together[free] = best.rows
+    enough = problem.worth(apart) >= _ENOUGH * problem.worth(together)
+    chosen = apart if enough and problem.short(apart) <= best.short else together
+    return chosen, max(problem.worth(pinned) + best.bound, problem.worth(chosen))
 
 
 def _told(names: Sequence[str], problem: Problem, chosen: Mask) -> dict[str, dict[str, float]]:

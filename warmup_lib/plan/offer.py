@@ -15,15 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warmup_lib.config import Config
-from warmup_lib.layers.base import Layer
 from warmup_lib.plan.attribution import by_nearest
 from warmup_lib.plan.coverage import COST, Mask
-from warmup_lib.plan.feedback import Heeded
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.points import Matrix, ints, lay_out
 from warmup_lib.plan.selection import Choice, most_asked, most_covering, served_points
-from warmup_lib.plan.sources.proposed import Proposals, Proposed
+from warmup_lib.plan.sources.proposed import Proposed
 from warmup_lib.plan.sources.united import (
     all_covering,
     all_of,
@@ -66,16 +63,28 @@ class Offer(Protocol):
         """Choose what has to be added to warm items until all catch `total` together."""
 
     def pool(self, items: pa.Table, cost: Ints | None, tenants: Mapping[str, int]) -> Choice:
-        """Return what may be chosen under shared budgets, each with what it would add.
+        """Return what the log's demand may choose under shared budgets, blind to other sources.
 
         Args:
             items: What is warm already.
             cost: (n,) what each candidate takes of the budgets, `COST` or more.
             tenants: Who is to get so many items whatever others ask for.
+
+        Returns:
+            Each with what it would add.
         """
 
-    def only(self, rows: Ints, items: pa.Table) -> Choice:
-        """Return these rows as a choice beside warm items, best first."""
+    def named(self, rows: Ints, items: pa.Table) -> Choice:
+        """Return what other sources name, beside these rows and warm items."""
+
+    def only(self, rows: Ints, items: pa.Table, by_log: Mask) -> Choice:
+        """Return these rows as a choice beside warm items, best first.
+
+        Args:
+            rows: They.
+            items: What is warm already.
+            by_log: Which of them the log's own demand chose.
+        """
 
     def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
         """Return a choice with the hits that look-ups will give each of its items.
@@ -95,46 +104,6 @@ class Offer(Protocol):
     @property
     def proposed(self) -> Proposed:
         """Who proposes the candidates."""
-
-
-def open_offers(
-    layer: Layer,
-    heeded: Heeded,
-    proposals: Proposals,
-    config: Config,
-    vectors: Matrix,
-    known: pa.Table,
-    thresholds: Thresholds,
-    progress: Progress,
-    reserve: int | None = None,
-) -> dict[str | None, Offer]:
-    """Return a layer's offers, one a tier, each under its own limit; the main one is None.
-
-    Args:
-        layer: The layer.
-        heeded: What it may hold, and the demand's prompts.
-        proposals: What the sources propose of it.
-        config: The settings.
-        vectors: Vectors under the demand's encoder.
-        known: The items of an older plan that `caught` and `beyond` will ask about.
-        thresholds: From which similarity on each tenant's prompts serve each other.
-        progress: Told how far the coverage is.
-        reserve: Most main items that the log's own demand may choose; None: what the layer holds.
-    """
-    offers: dict[str | None, Offer] = {}
-    for tier, limit in layer.limits(config).items():
-        ours, proposed = proposals.of(layer.name, tier, of_tier(heeded.candidates, tier))
-        if tier is None and reserve is not None and reserve < limit:
-            proposed = proposed.reserved(reserve)
-        held = of_tier(known, tier)
-        offers[tier] = (
-            ByHeat(ours, limit, proposed)
-            if layer.match == "exact" or tier is not None
-            else ByCoverage(
-                heeded.prompts, ours, held, vectors, thresholds, limit, progress, proposed
-            )
-        )
-    return offers
 
 
 def of_tier(items: pa.Table, tier: str | None) -> pa.Table:
@@ -181,15 +150,21 @@ class ByHeat:
         return self._with(self._choose(held, total - self.caught(items) - named.total), named)
 
     def pool(self, items: pa.Table, cost: Ints | None, tenants: Mapping[str, int]) -> Choice:  # noqa: ARG002
-        """Return what may be chosen under shared budgets, each with what it would add."""
+        """Return what the log's demand may choose under shared budgets: all that is asked for."""
         asked = (self._heat > 0) & self.proposed.logged
-        return all_of(self._heat, self._rank, (asked | self.proposed.named) & ~self._held(items))
+        return all_of(self._heat, self._rank, asked & ~self._held(items))
 
-    def only(self, rows: Ints, items: pa.Table) -> Choice:  # noqa: ARG002
+    def named(self, rows: Ints, items: pa.Table) -> Choice:
+        """Return what other sources name, beside these rows and warm items."""
+        named = self.proposed.named & ~self._held(items)
+        named[rows] = False
+        return all_of(self._heat, self._rank, named)
+
+    def only(self, rows: Ints, items: pa.Table, by_log: Mask) -> Choice:  # noqa: ARG002
         """Return these rows as a choice beside warm items, best first."""
-        chosen = np.zeros(len(self._heat), np.bool_)
-        chosen[rows] = True
-        return credited(all_of(self._heat, self._rank, chosen), self.proposed)
+        chosen = self._marked(rows)
+        made = all_of(self._heat, self._rank, chosen)
+        return credited(made, self.proposed, self._marked(rows[by_log]))
 
     def looked_up(self, choice: Choice, items: pa.Table) -> Choice:  # noqa: ARG002
         """Return a choice with the hits that look-ups will give each of its items."""
@@ -215,6 +190,11 @@ class ByHeat:
             return own
         both = united(own, named, self.proposed, self.limit)
         return replace(both, covered=both.rows)
+
+    def _marked(self, rows: Ints) -> Mask:
+        marked = np.zeros(len(self._heat), np.bool_)
+        marked[rows] = True
+        return marked
 
     def _held(self, items: pa.Table) -> Mask:
         known = items["item_id"].combine_chunks()
@@ -270,14 +250,14 @@ class ByCoverage:
         return own if named is None else self._with(own, named, warm)
 
     def pool(self, items: pa.Table, cost: Ints | None, tenants: Mapping[str, int]) -> Choice:
-        """Return what may be chosen under shared budgets, each with what it would add.
+        """Return what the log's demand may choose under shared budgets, blind to other sources.
 
         These are more than there is room for: what covers the most for its cost, over all and of
         each tenant with a floor.
         """
         warm = self._points.holding(items)
-        named, served = self._name(warm, self._served_by(warm))
-        free = self._among(self.proposed.logged & ~self.proposed.named) & ~warm
+        served = self._served_by(warm)
+        free = self._among(self.proposed.logged) & ~warm
         per_point = None if cost is None else np.append(cost, COST)[self._points.candidate]
         lists = [(_POOL * self.limit, np.zeros(len(free), np.bool_))]
         for tenant, floor in tenants.items():
@@ -297,18 +277,26 @@ class ByCoverage:
             for most, others in lists
             if most
         ]
-        return joined_choices([named, *own])
+        return joined_choices(own) if own else _none()
 
-    def only(self, rows: Ints, items: pa.Table) -> Choice:
+    def named(self, rows: Ints, items: pa.Table) -> Choice:
+        """Return what other sources name, beside these rows and warm items."""
+        held = self._points.holding(items) | self._among(self._marked(rows))
+        if not self.proposed.named.any():
+            return _none()
+        named, _ = self._name(held, self._served_by(held))
+        return named
+
+    def only(self, rows: Ints, items: pa.Table, by_log: Mask) -> Choice:
         """Return these rows as a choice beside warm items, best first."""
-        chosen = np.zeros(self.candidates.num_rows, np.bool_)
-        chosen[rows] = True
+        chosen = self._marked(rows)
         warm = self._points.holding(items)
         made, _ = all_covering(
             self._points, self._vectors, self._threshold, self._among(chosen), self._served_by(warm)
         )
         covered = self._points.candidate[self._served_by(warm | self._among(chosen))]
-        return credited(replace(made, covered=covered[covered >= 0]), self.proposed)
+        made = replace(made, covered=covered[covered >= 0])
+        return credited(made, self.proposed, self._marked(rows[by_log]))
 
     def looked_up(self, choice: Choice, items: pa.Table) -> Choice:
         """Return a choice with the hits that look-ups will give each of its items."""
@@ -363,12 +351,20 @@ class ByCoverage:
 
     def _rows_of(self, choice: Choice) -> Mask:
         """Return which points are chosen."""
-        chosen = np.zeros(self.candidates.num_rows, np.bool_)
-        chosen[choice.rows] = True
-        return self._among(chosen)
+        return self._among(self._marked(choice.rows))
+
+    def _marked(self, rows: Ints) -> Mask:
+        marked = np.zeros(self.candidates.num_rows, np.bool_)
+        marked[rows] = True
+        return marked
 
     def _served_by(self, held: Mask) -> Mask:
         return served_points(self._points, self._vectors, self._threshold, held)
+
+
+def _none() -> Choice:
+    nothing = np.zeros(0, np.int64)
+    return Choice(nothing, nothing, nothing, nothing)
 
 
 def _quota(limit: int, proposed: Proposed) -> int:

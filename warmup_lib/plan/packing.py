@@ -116,15 +116,10 @@ def _filled(problem: Problem, floors: Mask, prices: Prices, worth: Worth) -> Mas
 def _cut(groups: Groups, bulk: Mask, floors: Mask, worth: Worth) -> Mask:
     """Leave of each group no more than its cap: what is worth most for its price."""
     both = bulk | floors
-    over = np.append(groups.count(both) > groups.most, False)[groups.of]
-    rows = np.flatnonzero(both & over)
-    if not len(rows):
+    over = both & np.append(groups.count(both) > groups.most, False)[groups.of]
+    if not over.any():
         return bulk
-    of = groups.of[rows]
-    ratio = worth.value[rows] / worth.price[rows]
-    order = np.lexsort((-ratio, ~floors[rows], of))
-    starts = np.flatnonzero(np.diff(of[order], prepend=-1))
-    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-    cut = bulk.copy()
-    cut[rows[order][place >= groups.most[of[order]]]] = False
+    cut: Mask = bulk & ~over
+    cut[groups.first(over, groups.most, -worth.value / worth.price, ~floors)] = True
+    cut &= bulk
     return cut

@@ -14,8 +14,8 @@ from warmup_lib.layers.base import Layer
 from warmup_lib.layers.demand import Demand
 from warmup_lib.plan.assembly import Entrant
 from warmup_lib.plan.budgets import Shared, choose, sharing
-from warmup_lib.plan.feedback import Feedback
-from warmup_lib.plan.offer import Offer, of_tier, open_offers
+from warmup_lib.plan.feedback import Feedback, Heeded
+from warmup_lib.plan.offer import ByCoverage, ByHeat, Offer, of_tier
 from warmup_lib.plan.points import Matrix
 from warmup_lib.plan.reserve import Reserve
 from warmup_lib.plan.selection import Choice, needed
@@ -68,7 +68,9 @@ class Part:
         """Return as much of a choice as catches `total` together with warm items."""
         ours = self.of(warm)
         kept = needed(choice.expected, total - self.offer.caught(ours))
-        return choice if kept >= len(choice.rows) else self.offer.only(choice.rows[:kept], ours)
+        if choice.by_log is None or kept >= len(choice.rows):
+            return choice
+        return self.offer.only(choice.rows[:kept], ours, choice.by_log[:kept])
 
     def of(self, items: pa.Table) -> pa.Table:
         """Return those of some items that are this part's, rows of the `plan` table."""
@@ -114,6 +116,46 @@ def open_parts(
             parts.append(Part(layer, tier, offer, offer.caught(of_tier(held, tier)), refused))
             refused = refused.slice(0, 0)
     return parts
+
+
+def open_offers(
+    layer: Layer,
+    heeded: Heeded,
+    proposals: Proposals,
+    config: Config,
+    vectors: Matrix,
+    known: pa.Table,
+    thresholds: Thresholds,
+    progress: Progress,
+    reserve: int | None = None,
+) -> dict[str | None, Offer]:
+    """Return a layer's offers, one a tier, each under its own limit; the main one is None.
+
+    Args:
+        layer: The layer.
+        heeded: What it may hold, and the demand's prompts.
+        proposals: What the sources propose of it.
+        config: The settings.
+        vectors: Vectors under the demand's encoder.
+        known: The items of an older plan that `caught` and `beyond` will ask about.
+        thresholds: From which similarity on each tenant's prompts serve each other.
+        progress: Told how far the coverage is.
+        reserve: Most main items that the log's own demand may choose; None: what the layer holds.
+    """
+    offers: dict[str | None, Offer] = {}
+    for tier, limit in layer.limits(config).items():
+        ours, proposed = proposals.of(layer.name, tier, of_tier(heeded.candidates, tier))
+        if tier is None and reserve is not None and reserve < limit:
+            proposed = proposed.reserved(reserve)
+        held = of_tier(known, tier)
+        offers[tier] = (
+            ByHeat(ours, limit, proposed)
+            if layer.match == "exact" or tier is not None
+            else ByCoverage(
+                heeded.prompts, ours, held, vectors, thresholds, limit, progress, proposed
+            )
+        )
+    return offers
 
 
 @dataclass(frozen=True)

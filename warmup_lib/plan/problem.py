@@ -42,6 +42,21 @@ class Groups:
         counted: Ints = np.bincount(inside[inside >= 0], minlength=len(self.least))
         return counted
 
+    def first(self, rows: Mask, most: Ints, *order: Any) -> Ints:
+        """Return the first of some rows in each group.
+
+        Args:
+            rows: They; those in no group are left out.
+            most: (g,) how many of each group.
+            order: Keys of n entries, the last one first; earlier rows go first on ties.
+        """
+        inside = np.flatnonzero(rows & (self.of >= 0))
+        of = self.of[inside]
+        sort = np.lexsort((*(key[inside] for key in order), of))
+        starts = np.flatnonzero(np.diff(of[sort], prepend=-1))
+        place = np.arange(len(sort)) - np.repeat(starts, np.diff(np.append(starts, len(sort))))
+        return inside[sort][place < most[of[sort]]]
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -116,12 +131,24 @@ class Problem:
             depth[rows] = deeper
         return [np.flatnonzero(depth == n) for n in range(1, int(depth.max(initial=0)) + 1)]
 
+    def whole(self, values: Any) -> Any:
+        """Return the sum of a value over each row and all that it needs."""
+        whole = values.copy()
+        for rows in self.depths:
+            whole[..., rows] += whole[..., self.needs[rows]]
+        return whole
+
+    def with_needs(self, rows: Mask) -> Mask:
+        """Return some rows and all that they need."""
+        closed = rows.copy()
+        for level in reversed(self.depths):
+            closed[self.needs[level[closed[level]]]] = True
+        return closed
+
     @cached_property
     def usable(self) -> Mask:
         """Which rows fit the empty budgets together with all that they need."""
-        whole = self.cost.copy()
-        for rows in self.depths:
-            whole[:, rows] += whole[:, self.needs[rows]]
+        whole = self.whole(self.cost)
         return np.asarray((whole <= self.limit[:, None]).all(axis=0), dtype=np.bool_)
 
 

@@ -31,15 +31,22 @@ class Planner:
         self._sample = sample
         self._sources = sources
 
-    def config(self, **more: Mapping[str, Any]) -> Config:
-        sources = {name: {**self._sources.get(name, {}), **more.get(name, {})} for name in SOURCES}
-        return Config.model_validate({"lake": self._sample.lake, "plan": {"sources": sources}})
+    def config(self, *off: str, **plan: Any) -> Config:
+        sources = {
+            name: {**self._sources.get(name, {}), "enabled": name not in off} for name in SOURCES
+        }
+        return Config.model_validate(
+            {"lake": self._sample.lake, "plan": {"sources": sources, **plan}}
+        )
 
-    def items(self, *off: str) -> Items:
-        config = self.config(**{name: {"enabled": False} for name in off})
+    def planned(self, *off: str, **plan: Any) -> tuple[Items, Mapping[str, Any]]:
+        config = self.config(*off, **plan)
         report = pipeline.plan(config, self._sample.last, force=True, layers=LAYERS)
         rows = Lake(config.lake).read("plan", {"plan_id": report.facts["plan_id"]}).to_pylist()
-        return {row["item_id"]: row for row in rows}
+        return {row["item_id"]: row for row in rows}, report.facts
+
+    def items(self, *off: str) -> Items:
+        return self.planned(*off)[0]
 
 
 @pytest.fixture(scope="module")
@@ -142,14 +149,70 @@ def test_switching_a_source_off_removes_exactly_its_own_items(
     planner: Planner, whole: Items, source: str
 ) -> None:
     without = planner.items(source)
-    own = {item for item, row in whole.items() if row["sources"] == [source]}
+    own = _only(whole, source)
     assert set(whole) - set(without) == own
     assert set(without) <= set(whole)
-    for item, row in without.items():
-        named = whole[item]["sources"]
-        assert row["sources"] == (named and [name for name in named if name != source])
+    _no_other_credit_changed(whole, without, source)
     if source != "system_prompts":  # the log asks for these too
         assert own
+
+
+ROOMY = {
+    "budgets": {"redis_bytes": "100GB", "seconds": "1h", "kv_tokens": {"host": 10**9}},
+    "tenants": {"ghost": {"floor": 0.1}, "acme-bank": {"floor": 0.01, "cap": 0.95}},
+}
+
+
+@pytest.fixture(scope="module")
+def roomy(planner: Planner) -> Items:
+    return planner.planned(**ROOMY)[0]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_budgets_that_hold_everything_change_nothing_about_that(
+    planner: Planner, roomy: Items, source: str
+) -> None:
+    without, _ = planner.planned(source, **ROOMY)
+    assert set(roomy) - set(without) == _only(roomy, source)
+    assert set(without) <= set(roomy)
+    _no_other_credit_changed(roomy, without, source)
+
+
+TIGHT = {"budgets": {"redis_bytes": "300kB"}, "tenants": {"acme-bank": {"cap": 0.02}}}
+
+
+@pytest.fixture(scope="module")
+def tight(planner: Planner) -> Items:
+    items, facts = planner.planned(**TIGHT)
+    budget = facts["budgets"]["redis_bytes"]
+    assert 0.9 * budget["limit"] < budget["used"] <= budget["limit"]
+    assert 0 <= facts["gap"] <= 0.01
+    return items
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_where_budgets_are_full_no_item_of_another_source_is_lost(
+    planner: Planner, tight: Items, source: str
+) -> None:
+    without, facts = planner.planned(source, **TIGHT)
+    gone = set(tight) - set(without)
+    assert gone >= _only(tight, source)
+    others = {tuple(tight[item]["sources"] or ()) for item in gone - _only(tight, source)}
+    # What lists name and nobody asks for has room only where it is pinned.
+    assert all("pinned" in names for names in others)
+    assert not others or source == "pinned"
+    assert 0 <= facts["gap"] <= 0.01
+    _no_other_credit_changed(tight, without, source)
+
+
+def _only(items: Items, source: str) -> set[str]:
+    return {item for item, row in items.items() if row["sources"] == [source]}
+
+
+def _no_other_credit_changed(whole: Items, without: Items, source: str) -> None:
+    for item in whole.keys() & without.keys():
+        named = whole[item]["sources"]
+        assert without[item]["sources"] == (named and [name for name in named if name != source])
 
 
 def test_without_the_log_the_best_system_prompts_stand_alone(planner: Planner) -> None:

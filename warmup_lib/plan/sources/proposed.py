@@ -62,6 +62,11 @@ class Proposed:
             return self
         return replace(self, quota=items, beyond=NATURAL)
 
+    @property
+    def of_log(self) -> Ints:
+        """Which source proposes each for the log, as a bit; 0: the demand as a whole, or none."""
+        return self.by & _LOG
+
     @cached_property
     def logged(self) -> Mask:
         """Which the log's own demand may choose, by heat."""

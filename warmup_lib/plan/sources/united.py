@@ -37,18 +37,14 @@ def united(own: Choice, named: Choice, proposed: Proposed, limit: int) -> Choice
     return Choice(rows[order], expected[order], texts[order], covered, by_log[order])
 
 
-def credited(choice: Choice, proposed: Proposed) -> Choice:
-    """Return a choice in the order of `united`, with what the log's own demand may claim of it.
+def credited(choice: Choice, proposed: Proposed, by_log: Mask) -> Choice:
+    """Return a choice in the order of `united`, with what the log's own demand chose of it.
 
     Args:
-        choice: Any rows: no more than its quota of those that only the log's demand proposes.
+        choice: Any rows.
         proposed: Who proposes the candidates.
+        by_log: (n,) which candidates the log's own demand chose.
     """
-    logged, named = (mask[choice.rows] for mask in (proposed.logged, proposed.named))
-    quota = len(logged) if proposed.quota is None else proposed.quota
-    both = np.flatnonzero(logged & named)
-    by_log = logged & ~named
-    by_log[both[: max(0, quota - int(by_log.sum()))]] = True
     worth = choice.expected * proposed.weight[choice.rows]
     order = np.lexsort((np.arange(len(worth)), -worth, ~proposed.pinned[choice.rows]))
     return Choice(
@@ -56,7 +52,7 @@ def credited(choice: Choice, proposed: Proposed) -> Choice:
         choice.expected[order],
         choice.texts[order],
         choice.covered,
-        by_log[order],
+        by_log[choice.rows[order]],
     )
 
 
