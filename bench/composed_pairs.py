@@ -5,7 +5,7 @@ What may not share one has another negation, number or name.
 Every pair is a real question and a changed copy of it, or two copies that got different values at
 the same place. Which change, value and place a question gets follows from its text's hash, so that
 the same questions give the same pairs. No text that they make was looked at when the guard was
-written: it was tried on four other sets of forms and names before, of training questions.
+written: it was tried on five other sets of forms and names before, of training questions.
 """
 
 from __future__ import annotations
@@ -31,67 +31,76 @@ def _paired(words: str) -> dict[str, str]:
 # Of each list any two may meet; where it goes is one of its forms.
 ENTITIES: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
     (
-        ("My home is {}. {text}", "{text} during my stay in {}", "{text} across {}"),
+        (
+            "Greetings from {}! {text}",
+            "{text} if I go to {}",
+            "My bank branch in {} is closed. {text}",
+        ),
         _listed("""
-            Southampton, Sheffield, Inverness, Bath, Waterford, Granada, Murcia, Padua, Pisa,
-            Nancy, Metz, Kassel, Erfurt, Rostock, Lucerne, Linz, Leuven, Utrecht, Bergen,
-            Gothenburg, Tampere, Riga, Vilnius, Krakow, Brno, Varna, Timisoara, Patras, Izmir,
-            Jerusalem, Tunis, Accra, Dakar, Lusaka, Maputo, Perth, Darwin, Auckland, Calgary,
-            Halifax, Portland, Detroit, Nashville, Savannah, Bogotá, Cusco, Havana, Guadalajara,
-            Osaka, Busan, Hanoi, Jaipur, Karachi, Dhaka, Colombo, Andalusia, Tuscany, Provence,
-            Alaska, Nevada, Tasmania, Siberia
+            Leicester, Nottingham, Coventry, Exeter, Norwich, Brighton, Derry, Kilkenny, Cádiz,
+            Salamanca, Verona, Palermo, Genoa, Grenoble, Lille, Nantes, Bochum, Dortmund, Bonn,
+            Potsdam, Basel, Salzburg, Graz, Ghent, Antwerp, Rotterdam, The Hague, Aarhus, Malmö,
+            Stavanger, Helsinki, Tallinn, Gdansk, Wroclaw, Bratislava, Zagreb, Split, Sarajevo,
+            Sofia, Bucharest, Ankara, Beirut, Amman, Riyadh, Cairo, Casablanca, Kampala,
+            Johannesburg, Pretoria, Jakarta, Manila, Taipei, Kobe, Nagoya, Mumbai, Kolkata, Lahore,
+            Brisbane, Canberra, Edmonton, Phoenix, Baltimore, Charlotte, Las Vegas, Lima, Quito,
+            Caracas, Santiago
         """),
     ),
     (
-        ("I only speak {}. {text}", "{text} at a {} shop", "{text} by a {} bank"),
+        ("{text} when the shop is in {}", "I come from {}. {text}", "{text} inside {}"),
         _listed("""
-            Portuguese, Norwegian, Estonian, Latvian, Lithuanian, Slovak, Slovenian, Serbian,
-            Albanian, Maltese, Icelandic, Welsh, Swiss, Austrian, Belgian, Mexican, Peruvian,
-            Chilean, Cuban, Israeli, Lebanese, Jordanian, Saudi, Iranian, Afghan, Nepali,
-            Indonesian, Malaysian, Filipino, Mongolian, Ethiopian, Ghanaian, South African,
-            Tunisian, Singaporean
+            France, Spain, Italy, Germany, Poland, Portugal, Greece, Cyprus, Malta, Austria,
+            Belgium, Denmark, Norway, Iceland, Latvia, Slovakia, Slovenia, Serbia, Ukraine,
+            Belarus, Turkey, Iran, Iraq, Pakistan, Nepal, Bangladesh, Malaysia, Indonesia,
+            Philippines, Cambodia, China, Japan, Singapore, Tunisia, Ghana, Kenya, Ethiopia,
+            Mexico, Cuba, Jamaica, Panama, Peru, Chile, Bolivia, Uruguay, Argentina, Canada, New
+            Zealand, South Korea, Saudi Arabia
         """),
     ),
     (
-        ("{text} Please tell {} too", "I am {}. {text}", "{text} It is what {} said"),
+        ("{text} My partner {} asks", "Dear {}, {text}", "{text} I owe it to {}"),
         _listed("""
-            Victoria, Edward, Harriet, George, Lucy, Frederick, Eleanor, Hugo, Alice, Felix, Clara,
-            Anton, Magda, Jiri, Petra, Bogdan, Mihaela, Yannis, Eleni, Mehmet, Zeynep, Khaled,
-            Mariam, Tunde, Adaeze, Sipho, Vikram, Kavita, Duc, Mai, Haruki, Aiko, Rafael, Ximena,
-            Tiago, Mr Evans, Mrs Cooper, Miss Reid, Professor Hall, my uncle Frank, my aunt Martha,
-            my neighbour Ali, Karl Weber, Jean Dupont
+            Beatrice, Arthur, Florence, Leo, Isla, Oscar, Rosie, Archie, Poppy, Theo, Gabriel,
+            Camille, Mathilde, Baptiste, Giorgio, Francesca, Matteo, Bianca, Wolfgang, Heidi,
+            Jürgen, Anneliese, Pieter, Saskia, Bjorn, Ingrid, Piotr, Katarzyna, Laszlo, Zsofia,
+            Dragan, Milica, Nikolai, Tatiana, Hassan, Layla, Ibrahim, Zainab, Chinedu, Wanjiru,
+            Rohan, Priya, Jing, Wei, Kenta, Hana, Mateo, Camila, Joaquim, Larissa, Mr Roberts, Mrs
+            Hughes, Dr Singh, Sergeant Cole
         """),
     ),
     (
-        ("I ordered from {}. {text}", "{text} with the {} app", "{text} It reads {}"),
+        ("{text} the shop was {}", "My employer is {}. {text}", "{text} through {}"),
         _listed("""
-            Decathlon, Carrefour, Tesco, Sainsbury's, Waitrose, Aldi, Lidl, Walmart, Costco,
-            Target, Best Buy, Ikea, Zara, Mango, Sephora, Lush, Greyhound, FlixBus, Delta, Qantas,
-            Iberia, Vueling, Marriott, Hilton, Hostelworld, Viagogo, Ticketmaster, Eventbrite,
-            Twitch, Roblox, Duolingo, Tinder, Telegram, Signal, Evernote, Bunq, Curve, Chime,
-            Marcus, Nationwide, Co-op, Virgin Money, Credit Suisse, Crédit Agricole, Intesa,
-            Alipay, WeChat Pay, Garmin Pay, OnePlus, Motorola
+            Marks & Spencer, John Lewis, Debenhams, Poundland, Iceland, Ocado, Kroger, Publix,
+            Safeway, Macy's, Nordstrom, Home Depot, MediaMarkt, Saturn, Auchan, Leroy Merlin,
+            Mercadona, El Corte Inglés, Esselunga, Rewe, Edeka, Penny, Rossmann, Hema, Bol,
+            Coolblue, Otto, Swarovski, Pandora, Rolex, Tesla, Toyota, Volvo, Renault, Peugeot,
+            Shell, Esso, BP, Repsol, Uber, Cabify, FreeNow, Lime, Tier, Amtrak, Renfe, SNCF, Agoda,
+            Trivago, HelloFresh, Gousto, Peloton, Fitbit, Notion, Canva, OpenAI, GitHub, Aviva,
+            Allianz, AXA, Zurich, Danske Bank, Swedbank, Crypto.com, Bitpanda, Gemini
         """),
     ),
     (
-        ("{text} for {}", "I exchanged {}. {text}", "{text} and not {}"),
+        ("{text} I have only {}", "Say it is {}. {text}", "{text} against {}"),
         _listed("""
-            Bahraini dinars, Kuwaiti dinars, Lebanese pounds, Egyptian pounds, Ethiopian birr,
-            Zambian kwacha, Nepalese rupees, Pakistani rupees, Sri Lankan rupees, Vietnamese dong,
-            Philippine pesos, Mexican pesos, Chilean pesos, Uruguayan pesos, Brazilian reais, New
-            Zealand dollars, Australian dollars, Singapore dollars, Hong Kong dollars, Russian
-            rubles, Bulgarian lev, Romanian lei, Icelandic krona, Swedish kronor, francs, euros,
-            dollars, pounds, AED, BGN, CLP, CZK, IDR, ILS, KRW, MXN, MYR, NOK, PHP, solana, ripple
+            Swiss francs, Danish kroner, Norwegian kroner, Czech koruna, Polish zloty, Hungarian
+            forint, Turkish lira, Israeli shekels, Saudi riyals, Emirati dirhams, Moroccan dirhams,
+            Egyptian pounds, Nigerian naira, Ghanaian cedi, South African rand, Kenyan shillings,
+            Indian rupees, Thai baht, Chinese yuan, Japanese yen, South Korean won, Malaysian
+            ringgit, Canadian dollars, US dollars, Argentine pesos, Colombian pesos, Peruvian
+            soles, euros, sterling, monero, cardano, USD, EUR, GBP, JPY, CHF, CNY, INR, SEK, HUF,
+            TRY, ZAR, THB, SAR, QAR, EGP, COP, PEN
         """),
     ),
     (
-        ("{text} That was {}", "I noticed it {}. {text}", "{text} again {}"),
+        ("{text} as it happened {}", "I will travel {}. {text}", "{text} by {}"),
         _listed("""
-            on Monday, on Tuesday night, on Wednesday, on Thursday afternoon, on Friday, on
-            Saturday morning, on Sunday evening, in January, in February, in April, in May, in
-            August, in October, in November, in spring, last autumn, yesterday, today, this month,
-            this week, at noon, on Mother's Day, on Black Friday, at Christmas, on Good Friday, on
-            Independence Day, at Eid, at Chinese New Year
+            Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday, January, February,
+            April, June, July, September, October, November, December, next Monday, next June,
+            tomorrow, tonight, this afternoon, this winter, next summer, noon, midnight, Christmas,
+            Easter, Halloween, Thanksgiving, Ramadan, Bank Holiday Monday, Carnival, the end of
+            May, the start of August
         """),
     ),
 )

@@ -37,12 +37,14 @@ _BEFORE_THINGS = """
     my no os our sa ses seu some son su sua sus ta tes that the their these this those ton tu
     tus um uma un una une your
 """
-# "my Netflix" is a name, these are things.
-_OWNERS = "my our your his her their"
+# "my Netflix", "the Lidl" are names, "my Card" is a thing.
+_ENGLISH = "an any her his its my no our some that the their these this those your"
 _OWNED = """
-    address app atm balance bank cash contract data details direct email file identity internet
-    invoice item laptop money online order package parcel password payment phone physical pin
-    policy profile salary statement subscription ticket top transaction transfer virtual
+    address app array atm balance bank button cash class code company contract customer data
+    database details direct email error file function identity internet invoice item laptop link list manager
+    message method model money online order package page parcel password payment phone physical pin
+    policy product profile report salary script seller server service settings statement string
+    subscription support table team test text ticket top transaction transfer user virtual website
 """
 _COMMON = """
     account am an and app are as at atm bank be but by can card could did do does for from get had
@@ -53,7 +55,7 @@ _COMMON = """
 _GERMAN_LETTER = re.compile("[äöß]", re.IGNORECASE)
 _IS_GERMAN = frozenset(_GERMAN.split())
 _IS_BEFORE_THINGS = frozenset(_BEFORE_THINGS.split())
-_IS_OWNERS = frozenset(_OWNERS.split())
+_IS_ENGLISH = frozenset(_ENGLISH.split())
 _IS_OWNED = frozenset(_OWNED.split())
 _IS_COMMON = frozenset(_COMMON.split())
 
@@ -100,6 +102,6 @@ def _is_thing(text: str, start: int) -> bool:
     if len(before) == 1 and before[0].endswith(","):  # "Hello, Write a test"
         return True
     word = before[-1].casefold()
-    if word in _IS_OWNERS:
+    if word in _IS_ENGLISH:
         return _WORD.match(text, start)[0].casefold() in _IS_OWNED
     return word in _IS_BEFORE_THINGS
