@@ -191,26 +191,32 @@ def test_what_is_asked_for_in_vain_is_not_warmed_again_until_it_is_mended(loop: 
     assert "zeta: nothing is planned for responses, for all 10 requests" in second.notes[0]
     assert second.facts["items"]["embeddings"] > 0
 
-    # The same once more: it stays blocked, and what two days have shown to be idle goes.
+    # The same twice more: it stays blocked, and what three days have shown to be idle goes.
     day = loop.serve(2, wrong=["zeta"])
     loop.check(second, day)
     third = loop.night(day)
-    assert third.facts["decision"] == "planned"
     assert loop.prompts(third, "zeta") == {}
-    planned = loop.prompts(third, "acme")
+    assert loop.prompts(third, "acme").keys() == {*USUAL, LAUNCH, *FORMS, PINNED}
+    day = loop.serve(3, wrong=["zeta"])
+    loop.check(third, day)
+    fourth = loop.night(day)
+    assert fourth.facts["decision"] == "planned"
+    assert loop.prompts(fourth, "zeta") == {}
+    planned = loop.prompts(fourth, "acme")
     assert planned.keys() == {*USUAL, LAUNCH, PINNED}
     assert planned[PINNED].endswith("0.0 were expected and none came")
-    assert third.facts["left_out"]["responses"] == {"key_mismatch": 5, "never_hit": 2}
-    diff = pipeline.plan_diff(loop.config, second.facts["plan_id"], third.facts["plan_id"])
+    assert planned[LAUNCH].endswith("were expected and none came")
+    assert fourth.facts["left_out"]["responses"] == {"key_mismatch": 5, "never_hit": 2}
+    diff = pipeline.plan_diff(loop.config, third.facts["plan_id"], fourth.facts["plan_id"])
     assert diff["layers"]["responses"]["why_dropped"] == {"never_hit": 2}
 
     # The gateway is mended: it asks for the right keys, under which the first night's still lie.
-    day = loop.serve(3)
-    assert loop.check(third, day) == {}
-    fourth = loop.night(day)
-    assert fourth.facts["feedback"]["blocked"] == []
-    assert loop.prompts(fourth, "zeta").keys() == {*USUAL}
-    loop.serve(4)
+    day = loop.serve(4)
+    assert loop.check(fourth, day) == {}
+    fifth = loop.night(day)
+    assert fifth.facts["feedback"]["blocked"] == []
+    assert loop.prompts(fifth, "zeta").keys() == {*USUAL}
+    loop.serve(5)
     assert set(loop.found) == {"responses"}
 
 

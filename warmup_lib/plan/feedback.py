@@ -28,8 +28,9 @@ from warmup_lib.tables import INT, LEFT_OUT, MICRO, STR
 BLOCKED = "blocked"
 """Under this name the plan's inputs hold the digest of what is blocked."""
 
-_DAYS = 2
-"""Days without a hit from which an item counts for less: one is common (docs/adr/0020)."""
+_DAYS = 3
+"""Days without a hit from which an item counts for less: what is asked on working days has two of
+them each week (docs/adr/0020-feedback.md)."""
 
 
 @dataclass(frozen=True)
