@@ -98,3 +98,26 @@ def test_sources_are_shown_where_there_are_more_than_the_log() -> None:
     render.plan(console, replace(report, facts={**base, "sources": more}), [])
     for word in ("queries", "responses 1,000", "L1 1, responses 12", "11"):
         assert word in out.getvalue()
+
+
+def test_a_plan_shows_its_own_notes_and_those_of_the_users_files() -> None:
+    out = StringIO()
+    facts = {
+        "decision": "planned",
+        "plan_id": "2026-03-14-nightly-0a1b2c3d4e",
+        "items": {"responses": 3},
+        "expected_hits": {"responses": 1.0},
+        "left_out": {},
+        "sources": {},
+    }
+    floor = "responses: zeta gets 1 of the 3 items that its floor asks for"
+    built = [
+        StageReport("documents", 0, 0, 0.1, ("plan.sources.pinned: the list is empty",), {}),
+        StageReport("forecast", 0, 0, 0.1, ("no peak is known",), {}),
+    ]
+    report = StageReport("plan", 0, 3, 0.1, (floor,), facts)
+    render.plan(Console(file=out, width=120), report, built)
+    printed = out.getvalue().splitlines()
+    assert "note: plan.sources.pinned: the list is empty" in printed
+    assert f"note: {floor}" in printed
+    assert "no peak is known" not in out.getvalue()

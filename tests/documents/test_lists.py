@@ -32,7 +32,7 @@ def pinned(path: str, **more: Any) -> Listing:
 
 
 def read(listing: Listing) -> list[dict[str, Any]]:
-    return read_list(listing, Config(), KEYS)
+    return list(read_list(listing, Config(), KEYS).rows)
 
 
 def test_a_row_has_the_identities_of_the_request_it_names(tmp_path: Path) -> None:
@@ -88,6 +88,10 @@ def test_only_the_first_rows_are_read(tmp_path: Path) -> None:
     path = written(tmp_path / "list.jsonl", ROW, {**ROW, "prompt": "two"}, {"bad": "row"})
     assert [row["text"] for row in read(pinned(path, first=2))] == [ROW["prompt"], "two"]
     assert read(pinned(path, first=0)) == []
+    two = read_list(pinned(path, first=2), Config(), KEYS)
+    assert (two.beyond, two.beyond_from) == (1, 3)
+    none = read_list(pinned(path, first=0), Config(), KEYS)
+    assert (none.beyond, none.beyond_from) == (3, 1)
 
 
 def test_a_list_may_be_compressed_and_have_empty_lines(tmp_path: Path) -> None:
@@ -102,6 +106,10 @@ def test_a_list_may_be_compressed_and_have_empty_lines(tmp_path: Path) -> None:
     ("row", "says"),
     [
         ({**ROW, "tenant": "*"}, r"bad_tenant \(tenant\)"),
+        ({**ROW, "tenant": "acme-*"}, r"bad_tenant \(tenant\)"),
+        ({**ROW, "tenant": "acme-?"}, r"bad_tenant \(tenant\)"),
+        ({**ROW, "tenant": "\uff0a"}, r"bad_tenant \(tenant\)"),
+        ({**ROW, "tenant": 7}, r"wrong_type \(tenant\)"),
         ({**ROW, "tenant": " "}, r"missing_field \(tenant\)"),
         ({"model": "small", "prompt": "x"}, r"missing_field \(tenant\)"),
         ({**ROW, "model": None}, r"missing_field \(model\)"),
@@ -152,7 +160,7 @@ def test_each_source_that_is_on_reads_its_lists() -> None:
         Listing("languages", "de", "de.jsonl", 7, ("prompt",)),
         Listing("languages", "fr", "fr.jsonl", 7, ("prompt",)),
         Listing("output_templates", None, "forms.jsonl", 5),
-        Listing("few_shot", "routing", "samples.jsonl", None, ("prompt", "intent")),
+        Listing("few_shot", "routing", "samples.jsonl", None, ("prompt", "intent"), 500),
     ]
     assert lists(Config()) == []
 

@@ -61,6 +61,7 @@ def test_chunks_of_two_tenants_are_kept_apart(tmp_path: Path, lake: Lake) -> Non
         "overlong": 0,
         "bad": {},
         "listed": {},
+        "unused": {},
     }
     assert (report.rows_in, report.rows_out, report.notes) == (3, 3, ())
 
@@ -101,6 +102,8 @@ def test_wrong_settings_say_so(tmp_path: Path, lake: Lake, monkeypatch: pytest.M
     folder = page(tmp_path / "docs", "a", "first")
     with pytest.raises(InputDataError, match="tenant"):
         run(lake, DAY, config(**{"*": folder}))
+    with pytest.raises(InputDataError, match="full name"):
+        run(lake, DAY, config(**{"acme-*": folder}))
     lake.pin({"secret id": KEYS.secret_id}, record=True)
     run(lake, DAY, config(acme=folder))
     monkeypatch.setenv("WARMUP_SECRET", "another secret altogether")

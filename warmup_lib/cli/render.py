@@ -45,6 +45,9 @@ def plan(console: Console, report: StageReport, built: list[StageReport]) -> Non
     if "planned" in facts:
         planned(console, facts)
         budgets(console, facts)
+    for one in built:
+        if one.stage == "documents":  # the user's own files, and what of them can't be used
+            _notes(console, one)
     _notes(console, report)
 
 

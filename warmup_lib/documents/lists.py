@@ -8,7 +8,7 @@ go unnoticed.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from io import BytesIO
@@ -18,6 +18,7 @@ from typing import Any
 import fsspec
 
 from warmup_lib.config import Config
+from warmup_lib.documents.tenants import own_tenant
 from warmup_lib.errors import ConfigError, InputDataError
 from warmup_lib.ingest.dialects.jsonl import Jsonl
 from warmup_lib.ingest.lines import read_lines
@@ -44,6 +45,7 @@ class Listing:
         path: A file, local or of an object store that fsspec knows; it may be compressed.
         first: Most rows, from its beginning; None: all.
         needs: Fields that this source needs beside tenant and model.
+        hottest: Most rows that a plan takes, those of the hottest intents; None: all.
     """
 
     source: str
@@ -51,11 +53,27 @@ class Listing:
     path: str
     first: int | None
     needs: tuple[str, ...] = ()
+    hottest: int | None = None
 
     @property
     def name(self) -> str:
         """How messages call it."""
         return f"{self.source}.{self.part}" if self.part else self.source
+
+
+@dataclass(frozen=True)
+class ReadList:
+    """What a list holds.
+
+    Attributes:
+        rows: Rows of the `listed` table.
+        beyond: How many more there are than the source takes, which are not looked at.
+        beyond_from: The line of the first of them.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    beyond: int = 0
+    beyond_from: int = 0
 
 
 def lists(config: Config) -> list[Listing]:
@@ -73,21 +91,33 @@ def lists(config: Config) -> list[Listing]:
             found.append(Listing(name, None, one.path, one.limit))
     if sources.few_shot.enabled:
         found += [
-            Listing("few_shot", classifier, path, None, ("prompt", "intent"))
+            Listing(
+                "few_shot",
+                classifier,
+                path,
+                None,
+                ("prompt", "intent"),
+                hottest=sources.few_shot.limit,
+            )
             for classifier, path in sorted(sources.few_shot.classifiers.items())
         ]
     return found
 
 
-def read_list(of: Listing, config: Config, keys: Keys) -> list[dict[str, Any]]:
-    """Return a list's rows as rows of the `listed` table.
+def read_list(of: Listing, config: Config, keys: Keys) -> ReadList:
+    """Return a list's rows, the first ones as rows of the `listed` table.
 
     Raises:
         ConfigError: There is no such file, or no way to it.
         InputDataError: A line can't be used: the message names it and the field at fault.
     """
     preparer = Preparer(Jsonl(), "", Clock(UTC, _NO_TIME), config, keys)
-    return [_row(of, raw, preparer) for raw in islice(_lines(of), of.first)]
+    lines = _lines(of)
+    rows = [_row(of, raw, preparer) for raw in islice(lines, of.first)]
+    after = next(lines, None)
+    if after is None:
+        return ReadList(rows)
+    return ReadList(rows, 1 + sum(1 for _ in lines), after.position)
 
 
 def _lines(of: Listing) -> Iterator[Raw]:
@@ -112,6 +142,11 @@ def _row(of: Listing, raw: Raw, preparer: Preparer) -> dict[str, Any]:
     if not isinstance(raw.value, dict):
         raise _bad(of, raw.position, Reason.NOT_AN_OBJECT)
     given: dict[str, Any] = {**raw.value, **_FORMAL}
+    if isinstance(given.get("tenant"), str) and given["tenant"].strip():
+        try:
+            own_tenant(given["tenant"])
+        except InputDataError:
+            raise _bad(of, raw.position, Reason.BAD_TENANT, "tenant") from None
     for name in of.needs:
         if not given.get(name) and not (name == "prompt" and given.get("messages")):
             raise _bad(of, raw.position, Reason.MISSING_FIELD, name)

@@ -11,11 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from warmup_lib.config import Config, key_secret
-from warmup_lib.documents.lists import lists, read_list
+from warmup_lib.documents.lists import Listing, ReadList, lists, read_list
 from warmup_lib.documents.reading import Bad, Chunk, Reason, read_documents
+from warmup_lib.documents.tenants import own_tenant
+from warmup_lib.documents.unused import Unused
 from warmup_lib.embed.encoder import MAX_CHARS
 from warmup_lib.ingest.redact import redact
-from warmup_lib.keys import Keys, check_tenant
+from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import CHUNKS, LISTED
@@ -26,7 +28,7 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
 
     A document that can't be used is left out with its reason in a note, and so is a chunk; of two
     chunks of a tenant with one id the first one counts. A chunk's identity is that of its redacted
-    text, which is what is embedded.
+    text, which is what is embedded. What of a list is not used is told too.
 
     Memory: the chunks and the lists.
 
@@ -37,17 +39,18 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
     """
     started = time.perf_counter()
     documents, named = config.layers.retrieval.documents, lists(config)
-    read, listed = _Read(), list[dict[str, Any]]()
+    read, each = _Read(), list[tuple[Listing, ReadList]]()
     if documents or named:
         keys = Keys(key_secret(config))
         lake.pin({"secret id": keys.secret_id}, record=False)
         for done, one in enumerate(documents):
             progress("documents", done, len(documents))
-            tenant = check_tenant(one.tenant)
+            tenant = own_tenant(one.tenant)
             for found in read_documents(one.path):
                 read.take(tenant, found, keys)
         progress("documents", len(documents), len(documents))
-        listed = [row for one in named for row in read_list(one, config, keys)]
+        each = [(one, read_list(one, config, keys)) for one in named]
+    listed, unused = [row for _, one in each for row in one.rows], Unused(each)
     chunks = pa.Table.from_pylist(list(read.rows.values()), schema=CHUNKS.schema)
     _replace(lake, "chunks", day, chunks if documents else None, config)
     requests = pa.Table.from_pylist(listed, schema=LISTED.schema)
@@ -57,8 +60,12 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         rows_in=len(read.rows) + sum(map(len, read.bad.values())) + len(listed),
         rows_out=chunks.num_rows + len(listed),
         seconds=time.perf_counter() - started,
-        notes=read.notes(),
-        facts=read.facts() | {"listed": dict(Counter(row["source"] for row in listed))},
+        notes=(*read.notes(), *unused.notes()),
+        facts=read.facts()
+        | {
+            "listed": dict(Counter(row["source"] for row in listed)),
+            "unused": unused.facts(),
+        },
     )
 
 
