@@ -80,7 +80,10 @@ def test_tokens_are_budgeted_for_configured_hosts_only(tmp_path: Path) -> None:
     says = r"valid: plan.budgets.kv_tokens: no such target: nope \(there are h-1\)$"
     with pytest.raises(ConfigError, match=says):
         load_config(write(tmp_path, targets + budgets.replace("HOST", "nope")))
-    for text in (targets + budgets.replace("HOST", "h-1"), budgets):
+    says = r"no such target: h-1, vllm-0 \(there are vllm-1, vllm-2 and so on, which `warmup stack"
+    with pytest.raises(ConfigError, match=says):
+        load_config(write(tmp_path, budgets.replace("HOST: 1", "h-1: 5, vllm-0: 5, vllm-2: 5")))
+    for text in (targets + budgets.replace("HOST", "h-1"), budgets.replace("HOST", "vllm-1")):
         assert load_config(write(tmp_path, text)).plan.budgets.shared
 
 

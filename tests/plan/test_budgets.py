@@ -140,10 +140,10 @@ def test_blocks_that_heads_share_are_paid_for_once(tmp_path: Path) -> None:
         (600, ["one"]),
         (1400, ["other", "one", "two"]),
     ):
-        settings = config({"budgets": {"kv_tokens": {"host": tokens}}}, prefixes={"enabled": True})
+        settings = config({"budgets": {"kv_tokens": {"vllm-1": tokens}}}, prefixes={"enabled": True})
         report = run(lake, DAY, settings, layers=["prefixes"])
         assert chosen(lake, report, "prefixes") == expected
-        assert report.facts["budgets"]["kv_tokens/host"]["used"] <= tokens
+        assert report.facts["budgets"]["kv_tokens/vllm-1"]["used"] <= tokens
     left_out = left(lake, run(lake, DAY, settings, layers=["prefixes"], kind="again"), "prefixes")
     assert left_out == {}
 

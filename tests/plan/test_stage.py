@@ -247,9 +247,9 @@ def test_plan_for_one_tenant_is_not_current_for_all(lake: Lake) -> None:
 
 
 def test_a_layer_that_a_budget_leaves_empty_says_which(lake: Lake) -> None:
-    report = run(lake, DAY, config(plan={"budgets": {"kv_tokens": {"h": 1}}}))
+    report = run(lake, DAY, config(plan={"budgets": {"kv_tokens": {"vllm-1": 1}}}))
     assert report.facts["items"]["prefixes"] == 0
-    assert report.notes == ("prefixes: nothing to warm, kv_tokens/h left no room",)
+    assert report.notes == ("prefixes: nothing to warm, kv_tokens/vllm-1 left no room",)
 
 
 def test_incremental_adds_only_what_is_needed_to_catch_up(lake: Lake) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -72,6 +73,8 @@ __all__ = [
     "load_config",
     "warmup_home",
 ]
+
+_EMBEDDED_HOST = re.compile(r"vllm-[1-9]\d*")
 
 
 class EncoderConfig(Section):
@@ -264,13 +267,17 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _budgets_of_known_hosts(self) -> Self:
+        budgeted = self.plan.budgets.kv_tokens.keys()
         if self.targets == "embedded":
-            return self
-        hosts = sorted(t.name for t in self.targets if t.kind == "host")
-        if unknown := sorted(self.plan.budgets.kv_tokens.keys() - set(hosts)):
+            known = "vllm-1, vllm-2 and so on, which `warmup stack up` starts"
+            unknown = sorted(name for name in budgeted if not _EMBEDDED_HOST.fullmatch(name))
+        else:
+            hosts = sorted(t.name for t in self.targets if t.kind == "host")
+            known = ", ".join(hosts) or "no hosts"
+            unknown = sorted(budgeted - set(hosts))
+        if unknown:
             raise ValueError(
-                f"plan.budgets.kv_tokens: no such target: {', '.join(unknown)} "
-                f"(there are {', '.join(hosts) or 'no hosts'})"
+                f"plan.budgets.kv_tokens: no such target: {', '.join(unknown)} (there are {known})"
             )
         return self
 

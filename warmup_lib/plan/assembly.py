@@ -260,6 +260,25 @@ class Assembly:
         there = np.bincount(of[of >= 0], minlength=len(floor))
         return Groups(self.rows(of, -1), np.minimum(floor, there), cap)
 
+    def below(self, groups: Groups, tenants: Sequence[str], rows: Mask) -> list[dict[str, Any]]:
+        """Return where some rows of tenants stay below their floors.
+
+        Args:
+            groups: How the items of tenants are counted.
+            tenants: They, in the order of the settings.
+            rows: What is chosen.
+        """
+        count = groups.count(rows)
+        return [
+            {
+                "part": self.entrants[group // len(tenants)].name,
+                "tenant": tenants[group % len(tenants)],
+                "items": int(count[group]),
+                "floor": int(groups.least[group]),
+            }
+            for group in np.flatnonzero(count < groups.least).tolist()
+        ]
+
     def _clusters(self, cap: float, clusters: pa.Table, limits: Ints) -> Groups:
         known = joined(clusters["tenant"], clusters["text_digest"]).combine_chunks()
         text = joined(self.items["tenant"], self.items["text_digest"])

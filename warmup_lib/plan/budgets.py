@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmup_lib.config import Config
-from warmup_lib.plan.assembly import SECONDS, Assembly, Entrant, pool_of
+from warmup_lib.plan.assembly import SECONDS, TENANT, Assembly, Entrant, pool_of
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.packing import pack
@@ -42,7 +42,8 @@ class Shared:
         choices: One an entrant.
         beyond: By entrant, row of a candidate -> the budget that had no room for it.
         facts: `budgets` with the limit and use of each, `saved_s` a day, its `bound_s`, the `gap`
-            between the two as a share, and `short`: the items that tenants lack to their floors.
+            between the two as a share, and `short`: the items that tenants lack to their floors,
+            of which `floors` tells part (layer, or layer/tier), tenant, items and floor.
     """
 
     choices: Sequence[Choice]
@@ -95,6 +96,9 @@ def choose(
         "bound_s": round(bound / MICRO, 3),
         "gap": round(1 - saved / bound, 6) if bound else 0.0,
         "short": problem.short(chosen),
+        "floors": table.below(groups[TENANT], list(config.plan.tenants), chosen)
+        if TENANT in groups
+        else [],
     }
     names = [*groups, *cost]
     choices = table.choices(chosen, by_log | own_only)

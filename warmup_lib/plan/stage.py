@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -28,6 +28,7 @@ from warmup_lib.plan.drift import drift
 from warmup_lib.plan.feedback import BLOCKED, Feedback, any_never_hit
 from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_files
 from warmup_lib.plan.measured import measure
+from warmup_lib.plan.notes import notes
 from warmup_lib.plan.parts import Chooser, Part, open_parts
 from warmup_lib.plan.planned import planned
 from warmup_lib.plan.realised import read_feedback
@@ -36,7 +37,7 @@ from warmup_lib.plan.rows import counted, item_rows, left_out_rows
 from warmup_lib.plan.sources.proposing import propose
 from warmup_lib.plan.value import Value
 from warmup_lib.stage import Progress, StageReport, silent
-from warmup_lib.tables import LEFT_OUT, MICRO, PLAN, reason_word
+from warmup_lib.tables import LEFT_OUT, MICRO, PLAN
 from warmup_lib.threshold.force import in_force
 
 STRATEGIES = ("full", "incremental")
@@ -141,11 +142,10 @@ def run(
             else:
                 warm, chosen = PLAN.empty(), best
             made = _write(lake, made_from, parts, chosen, warm, chooser.value, facts, feedback)
-            told = tuple(f"{layer}: {one.says}" for layer, one in reserved.items())
-            made = replace(made, notes=told + _nothing_to_warm(parts, best))
+            made = replace(made, notes=notes(parts, best, chosen, reserved))
     rows_in = demand.prompts.num_rows + demand.heads.num_rows
-    notes = (*feedback.notes(), *made.notes)
-    return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started, notes=notes)
+    told = (*feedback.notes(), *made.notes)
+    return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started, notes=told)
 
 
 @dataclass(frozen=True)
@@ -340,25 +340,6 @@ def _fitted(lake: Lake, day: str) -> dict[str, tuple[Curve, Spread]]:
     manifest = lake.manifest("heat", {"day": day})
     found = manifest.meta.get("fitted", {}) if manifest is not None else {}
     return {level: (Curve(**one["curve"]), Spread(**one["spread"])) for level, one in found.items()}
-
-
-def _nothing_to_warm(parts: list[Part], best: Shared) -> tuple[str, ...]:
-    return tuple(
-        f"{part.name}: nothing to warm, {_why_nothing(part, beyond)}"
-        for part, choice, beyond in zip(parts, best.choices, best.beyond, strict=True)
-        if part.tier is None and not choice.total
-    )
-
-
-def _why_nothing(part: Part, beyond: Mapping[int, str]) -> str:
-    if part.offer.proposed.quota == 0:
-        return "its cache does better by itself"
-    if beyond:
-        return f"{' and '.join(sorted(set(beyond.values())))} left no room"
-    if part.refused.num_rows and not part.offer.candidates.num_rows:
-        words = sorted({reason_word(reason) for reason in part.refused["reason"].to_pylist()})
-        return f"all of {part.refused.num_rows:,} are left out ({', '.join(words)})"
-    return "no candidate is expected to be asked for"
 
 
 def _limits(parts: list[Part], chosen: Shared) -> dict[str, dict[str, int]]:

@@ -158,7 +158,7 @@ def test_switching_a_source_off_removes_exactly_its_own_items(
 
 
 ROOMY = {
-    "budgets": {"redis_bytes": "100GB", "seconds": "1h", "kv_tokens": {"host": 10**9}},
+    "budgets": {"redis_bytes": "100GB", "seconds": "1h", "kv_tokens": {"vllm-1": 10**9}},
     "tenants": {"ghost": {"floor": 0.1}, "acme-bank": {"floor": 0.01, "cap": 0.95}},
 }
 

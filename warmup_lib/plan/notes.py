@@ -1,0 +1,73 @@
+"""What a plan's report tells in sentences: what is not warmed, which floors are not reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow.compute as pc
+
+from warmup_lib.layers.natural import KEPT_WARM
+from warmup_lib.plan.budgets import Shared
+from warmup_lib.plan.parts import Part
+from warmup_lib.plan.reserve import Reserve
+from warmup_lib.tables import reason_word
+
+
+def notes(
+    parts: Sequence[Part], best: Shared, chosen: Shared, reserved: Mapping[str, Reserve]
+) -> tuple[str, ...]:
+    """Return the sentences.
+
+    Args:
+        parts: The plan's parts.
+        best: What would be chosen if nothing were warm.
+        chosen: What was chosen.
+        reserved: What backtests say of layers.
+    """
+    backtests = (_backtest(layer, one, parts) for layer, one in reserved.items())
+    return (*backtests, *_nothing_to_warm(parts, best), *_floors(chosen))
+
+
+def _backtest(layer: str, reserve: Reserve, parts: Sequence[Part]) -> str:
+    kept = sum(
+        int(pc.sum(pc.equal(part.refused["reason"], KEPT_WARM), min_count=0).as_py())
+        for part in parts
+        if part.name == layer
+    )
+    about = f"{layer}: {reserve.says}"
+    if not kept:
+        return about
+    return (
+        f"{about} That is a backtest of all that was asked for; {kept:,} that traffic keeps warm "
+        f"({KEPT_WARM}) are not planned, so the plan is not the set that it compared."
+    )
+
+
+def _nothing_to_warm(parts: Sequence[Part], best: Shared) -> tuple[str, ...]:
+    planned = {
+        part.name for part, choice in zip(parts, best.choices, strict=True) if len(choice.rows)
+    }
+    return tuple(
+        f"{part.name}: nothing to warm, {_why_nothing(part, beyond)}"
+        for part, beyond in zip(parts, best.beyond, strict=True)
+        if part.tier is None and part.name not in planned
+    )
+
+
+def _why_nothing(part: Part, beyond: Mapping[int, str]) -> str:
+    if part.offer.proposed.quota == 0:
+        return "its cache does better by itself"
+    if beyond:
+        return f"{' and '.join(sorted(set(beyond.values())))} left no room"
+    if part.refused.num_rows and not part.offer.candidates.num_rows:
+        words = sorted({reason_word(reason) for reason in part.refused["reason"].to_pylist()})
+        return f"all of {part.refused.num_rows:,} are left out ({', '.join(words)})"
+    return "no candidate is expected to be asked for"
+
+
+def _floors(chosen: Shared) -> tuple[str, ...]:
+    return tuple(
+        f"{one['part']}: {one['tenant']} gets {one['items']:,} of the {one['floor']:,} items that "
+        "its floor asks for, the budgets have no room for more"
+        for one in chosen.facts.get("floors", ())
+    )
