@@ -11,6 +11,7 @@ from warmup_lib.messages import BadMessages, Conversation, split
 
 CALL = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "type": "function"}]}
 RESULT = {"role": "tool", "tool_call_id": "1", "content": "42"}
+TEXT_PART = {"type": "text", "text": "what is it?"}
 IMAGE = {"type": "image_url", "image_url": {"url": "https://pictures.test/1.png"}}
 
 
@@ -29,11 +30,8 @@ def rebuild(talk: Conversation) -> list[dict[str, Any]]:
     if not places:
         messages.append(user(talk.prompt))
     for at in places:
-        parts = messages[at].get("content")
-        content = [{"type": "text", "text": talk.prompt}, *parts] if parts else talk.prompt
-        messages[at] = {k: v for k, v in messages[at].items() if k != "prompt"} | {
-            "content": content
-        }
+        del messages[at]["prompt"]
+        messages[at].setdefault("content", talk.prompt)
     return ([system(talk.system_prompt)] if talk.system_prompt else []) + messages
 
 
@@ -59,9 +57,46 @@ def rebuild(talk: Conversation) -> list[dict[str, Any]]:
             (None, "a\nb", []),
         ),
         (
-            [user([{"type": "text", "text": "what is it?"}, IMAGE])],
-            (None, "what is it?", [{"role": "user", "content": [IMAGE], "prompt": True}]),
+            [user([TEXT_PART, IMAGE])],
+            (None, "what is it?", [user([TEXT_PART, IMAGE]) | {"prompt": True}]),
         ),
+        (
+            [user([IMAGE, TEXT_PART, IMAGE, TEXT_PART])],
+            (
+                None,
+                "what is it?\nwhat is it?",
+                [user([IMAGE, TEXT_PART, IMAGE, TEXT_PART]) | {"prompt": True}],
+            ),
+        ),
+        (
+            [system("a") | {"cache_control": {"type": "ephemeral"}, "name": None}, user("hi")],
+            ("a", "hi", []),
+        ),
+        (
+            [system("a"), user("one"), system("now in French"), user("two")],
+            ("a", "two", [user("one"), system("now in French")]),
+        ),
+        (
+            [user("hi"), system("be kind")],
+            (None, "hi", [{"role": "user", "prompt": True}, system("be kind")]),
+        ),
+        (
+            [system("a"), system("b") | {"name": "x"}, system("c"), user("hi")],
+            ("a", "hi", [system("b") | {"name": "x"}, system("c")]),
+        ),
+        (
+            [{"role": "system", "content": [TEXT_PART, IMAGE]}, user("hi")],
+            (None, "hi", [{"role": "system", "content": [TEXT_PART, IMAGE]}]),
+        ),
+        (
+            [{"role": "user", "prompt": True}, CALL, user("X")],
+            (None, "X", [{"role": "user", "prompt": [True]}, CALL]),
+        ),
+        (
+            [user([TEXT_PART]), CALL, user("X")],
+            (None, "X", [user("what is it?"), CALL]),
+        ),
+        ([user("hi") | {"name": "", "tool_calls": []}], (None, "hi", [])),
         (
             [user("look"), user([IMAGE])],
             (None, "look", [{"role": "user", "prompt": True}, user([IMAGE])]),
@@ -121,6 +156,7 @@ MESSAGE = st.one_of(
     st.builds(lambda t: user([{"type": "text", "text": t}, IMAGE]), TEXT),
     st.just(user([IMAGE])),
     st.builds(lambda t: {"role": "assistant", "content": t}, TEXT),
+    st.builds(system, TEXT),
     st.just(CALL),
     st.just(RESULT),
 )
@@ -129,7 +165,7 @@ MESSAGE = st.one_of(
 @settings(deadline=None)
 @given(st.lists(MESSAGE, max_size=6), TEXT, st.lists(MESSAGE, max_size=3))
 def test_nothing_of_a_conversation_is_lost(before: list[Any], text: str, after: list[Any]) -> None:
-    messages = [system("s"), *before, user(text), *after]
+    messages = [system("s"), user("start"), *before, user(text), *after]
     assert rebuild(split(messages)) == messages
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from warmup_lib.errors import InputDataError
 
 _SYSTEM = frozenset({"system", "developer"})
+_INSTRUCTIONS = frozenset({"role", "content", "cache_control"})
+"""What a system message may hold that is nothing but the system prompt."""
+
 _PLACE = "prompt"
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+_BARE = frozenset({"type", "text"})
 
 
 class BadMessages(InputDataError):
@@ -27,14 +33,16 @@ class BadMessages(InputDataError):
 
 
 class Conversation(NamedTuple):
-    """A message list taken apart.
+    """A message list taken apart. Two lists that a model could tell apart never come to the same.
 
     Attributes:
-        system_prompt: All system and developer texts, joined by an empty line; None when none.
+        system_prompt: The system and developer texts that the list begins with, joined by an
+            empty line; None when none.
         prompt: Text of the last user message that has text.
         history: Every other message. Where messages follow the last user text, or its message
-            holds more than text, that message keeps its place in this list: its text taken out
-            and `"prompt": true` put in.
+            holds more than text, that message keeps its place in this list, with `"prompt": true`
+            put in. Text that stands alone in it is taken out; text beside an image stays too, as
+            where it stands says what it is about.
     """
 
     system_prompt: str | None
@@ -62,10 +70,11 @@ def split(
         BadMessages: The list is malformed, or there is no user text.
     """
     checked = [_checked(m, field) for m in messages]
-    systems = [text_of(m) for m in checked if m["role"] in _SYSTEM]
+    leading = list(takewhile(_is_instruction, checked))
+    systems = [text_of(m) for m in leading]
     if system_prompt:
         systems = [system_prompt, *(text for text in systems if text != system_prompt)]
-    spoken = [m for m in checked if m["role"] not in _SYSTEM]
+    spoken = [_told(m) for m in checked[len(leading) :]]
     at = _last_user_text(spoken)
     found = None if at is None else text_of(spoken[at])
     if prompt and prompt.strip() not in ("", (found or "").strip()):
@@ -123,8 +132,32 @@ def _last_user_text(messages: Sequence[Mapping[str, Any]]) -> int | None:
     return None
 
 
+def _is_instruction(message: Mapping[str, Any]) -> bool:
+    """Return whether a message is a system prompt and nothing besides."""
+    besides = any(v not in _EMPTY for name, v in message.items() if name not in _INSTRUCTIONS)
+    return message["role"] in _SYSTEM and not besides and _is_text(message.get("content"))
+
+
+def _is_text(content: Any) -> bool:
+    return not isinstance(content, list) or all(_part_text(part) is not None for part in content)
+
+
+def _told(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message as the history holds it: one text part is a text.
+
+    A member of the caller's that has our mark's name is put into a list, which the mark never is.
+    """
+    told = {**message, _PLACE: [message[_PLACE]]} if message.get(_PLACE) else message
+    content = told.get("content")
+    if isinstance(content, list) and len(content) == 1 and _is_bare(content[0]):
+        return {**told, "content": _part_text(content[0])}
+    return told
+
+
+def _is_bare(part: Any) -> bool:
+    return _part_text(part) is not None and (isinstance(part, str) or part.keys() <= _BARE)
+
+
 def _without_text(message: Mapping[str, Any]) -> dict[str, Any]:
-    content = message["content"]
-    parts = [p for p in content if _part_text(p) is None] if isinstance(content, list) else []
-    kept = {k: v for k, v in message.items() if k != "content" and v is not None}
-    return {**kept, "content": parts} if parts else kept
+    kept = {k: v for k, v in message.items() if v not in _EMPTY}
+    return {k: v for k, v in kept.items() if k != "content" or not _is_text(v)}
