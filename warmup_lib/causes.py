@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
+LOOKED_NOWHERE = "looked=none"
+"""What shows a `bypass_middleware` where the gateway itself wrote down that it made no look."""
+
 
 class Cause(StrEnum):
     """Why a request was not served by a warm entry. `unknown` is explicit, never a default."""

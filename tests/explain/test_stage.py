@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from warmup_lib.evidence import Evidence, Looked
 from warmup_lib.explain.stage import explain, run
 from warmup_lib.keys import key_hash
 from warmup_lib.lake import Lake
-from warmup_lib.layers.base import Context
+from warmup_lib.layers.base import Context, PlanItem
 from warmup_lib.stage import StageReport
 from warmup_lib.tables import HITS, LEFT_OUT, RECEIPTS, REQUESTS
 from warmup_lib.verify.measuring import Subject
@@ -58,10 +59,12 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def go(lake: Lake, target: MemoryTarget | None = None) -> StageReport:
+def go(
+    lake: Lake, target: MemoryTarget | None = None, items: Sequence[PlanItem] = ITEMS
+) -> StageReport:
     context = Context("p", Config(), KEYS, Angles())
     targets: Any = [target or MemoryTarget("redis")]
-    subject = Subject(lake, ITEMS, DAY, (), targets, context)
+    subject = Subject(lake, items, DAY, (), targets, context)
     window = from_lake(lake, LATER, DAY)
     return asyncio.run(explain(subject, window, no_vectors))
 
@@ -126,6 +129,17 @@ def test_a_wrong_key_names_the_item_that_it_did_not_find(lake: Lake) -> None:
     [row] = lake.read("causes", {"plan_id": "p", "window": LATER}).to_pylist()
     assert (row["cause"], row["item_id"]) == (Cause.KEY_DIMENSION, ITEMS[0].item_id)
     assert row["key_hash"] == key_hash(wrong)
+
+
+def test_a_host_that_was_asked_for_another_adapter_names_the_head(lake: Lake) -> None:
+    hit = looked(OWN, found="hit")
+    seen = Evidence((hit,), host="vllm-1", host_ready=True, adapter="another")
+    requests(lake, row_of(asked(cached_tokens=0), seen))
+    head = item(layer="prefixes")
+    go(lake, items=[*ITEMS, head])
+    rows = lake.read("causes", {"plan_id": "p", "window": LATER}).to_pylist()
+    [row] = [row for row in rows if row["layer"] == "prefixes"]
+    assert (row["cause"], row["item_id"]) == (Cause.KEY_ADAPTER, head.item_id)
 
 
 def test_a_day_of_the_lake_is_marked_as_one_and_as_later_than_the_plan(lake: Lake) -> None:

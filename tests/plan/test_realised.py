@@ -176,3 +176,12 @@ def test_past_the_caches_is_in_vain_too(told: Told) -> None:
     told.write(*[missed(n, "bypass_middleware", evidence="looked=none") for n in range(3)])
     [block] = told.read().blocks
     assert (block.group, block.reason) == (ANSWERS, "never_hit: bypass_middleware")
+    silent = "evidence=none of its log has it"
+    told.write(*[missed(n, "bypass_middleware", evidence=silent) for n in range(3)])
+    assert told.blocked() == []
+
+
+def test_what_another_tenant_asks_for_says_nothing_of_an_item(told: Told) -> None:
+    theirs = {"item_id": "responses-1", "layer": "responses", "tenant": "zeta", "key_digest": "z"}
+    told.write(*[missed(n, "key_tenant", item_id="responses-1") for n in range(3)], items=(theirs,))
+    assert told.blocked() == []

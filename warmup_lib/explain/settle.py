@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from warmup_lib.causes import Cause
+from warmup_lib.causes import LOOKED_NOWHERE, Cause
 from warmup_lib.explain.fate import fate
 from warmup_lib.explain.hosts import Hosts
 from warmup_lib.explain.mismatch import Mismatch
@@ -114,7 +114,7 @@ class Settler:
 
 def passed(one: Passed) -> Verdict:
     """Return why no look was made for a request that asked for none to be left out."""
-    told = "looked=none" if one.evidence is not None else "evidence=none of its log has it"
+    told = LOOKED_NOWHERE if one.evidence is not None else "evidence=none of its log has it"
     return Verdict(Cause.BYPASS_MIDDLEWARE, told)
 
 

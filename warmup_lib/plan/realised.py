@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from warmup_lib.causes import Cause
+from warmup_lib.causes import LOOKED_NOWHERE, Cause
 from warmup_lib.evidence import FIELD
 from warmup_lib.lake import Lake
 from warmup_lib.plan.blocks import WRONG, Block, Group, Looks, judge
@@ -40,7 +40,9 @@ _REQUESTS = """
         AND requests.tenant = looked.tenant AND requests.request_id = looked.request_id"""
 
 # Where an item is named that is not the request's own, the request differs from what it was
-# planned for in one thing.
+# planned for in one thing; what another tenant asks for says nothing of it. That requests went
+# past the caches counts where the gateway itself says so: a route that writes no evidence may look
+# all the same, and could never show it.
 _IN_VAIN = f"""
 WITH items AS (
     SELECT DISTINCT item_id, tenant, layer, tier, key_digest FROM plan
@@ -55,6 +57,7 @@ placed AS (
     LEFT JOIN items ON items.item_id = looked.item_id
     WHERE list_contains($plans, looked.plan_id) AND list_contains($wrong, looked.cause)
         AND (looked.cause <> 'key_encoder' OR taught.same_encoder)
+        AND (looked.cause <> 'bypass_middleware' OR looked.evidence = $nowhere)
 ),
 told AS (
     SELECT *,
@@ -62,13 +65,13 @@ told AS (
             AND (its_digest <> own OR its_tenant <> tenant) AS inferred
     FROM placed
 )
-SELECT day, inferred, cause, evidence,
-    CASE WHEN inferred THEN its_tenant ELSE tenant END AS tenant,
+SELECT day, inferred, cause, evidence, tenant,
     CASE WHEN inferred THEN its_layer ELSE layer END AS layer,
     CASE WHEN inferred THEN its_tier ELSE tier END AS tier,
     CASE WHEN inferred THEN its_digest ELSE own END AS digest,
     COUNT(DISTINCT request_id) AS looks
 FROM told
+WHERE NOT inferred OR its_tenant = tenant
 GROUP BY ALL
 ORDER BY ALL
 """
@@ -214,7 +217,7 @@ def _blocks(connection: duckdb.DuckDBPyConnection, taught: pa.Table) -> list[Blo
     wrong = sorted(cause.value for cause in WRONG)
     plans, days = (sorted(set(taught[name].to_pylist())) for name in ("plan_id", "window"))
     of = {"plans": plans, "days": days}
-    vain = _rows(connection, _IN_VAIN, of | {"wrong": wrong})
+    vain = _rows(connection, _IN_VAIN, of | {"wrong": wrong, "nowhere": LOOKED_NOWHERE})
     if not vain:
         return []
     concerned = sorted({(row["tenant"], row["layer"], row["tier"]) for row in vain}, key=repr)
