@@ -41,10 +41,11 @@ _BEFORE_THINGS = """
 _ENGLISH = "an any her his its my no our some that the their these this those your"
 _OWNED = """
     address app array atm balance bank button cash class code company contract customer data
-    database details direct email error file function identity internet invoice item laptop link list manager
-    message method model money online order package page parcel password payment phone physical pin
-    policy product profile report salary script seller server service settings statement string
-    subscription support table team test text ticket top transaction transfer user virtual website
+    database details direct email error file function identity internet invoice item laptop link
+    list manager message method model money online order package page parcel password payment phone
+    physical pin policy product profile report salary script seller server service settings
+    statement string subscription support table team test text ticket top transaction transfer user
+    virtual website
 """
 _COMMON = """
     account am an and app are as at atm bank be but by can card could did do does for from get had
