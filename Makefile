@@ -68,7 +68,7 @@ check: .venv/dev ## Lint, types and import floors
 .PHONY: bench
 bench: .venv/dev ## Run the measurements and write bench/reports/
 	@$(BIN)/warmup stack up --hosts 2
-	@for bench in coverage encoder near_duplicates guard selection redis_writes berlin policies calibration \
+	@for bench in coverage encoder near_duplicates guard selection redis_writes berlin policies calibration feedback \
 	    interference gauntlet wrong_hits reader "kv_length reserved" "kv_length paged" strategies effect slo_decay; do \
 	    $(BIN)/python -m bench.$$bench || exit 1; done
 
