@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 FIELD = "cache_evidence"
 """Name of the field in a canonical request."""
@@ -86,16 +87,52 @@ class Evidence:
         """Return the evidence in a log row; members that nobody knows are passed over.
 
         Raises:
-            ValueError: It does not have this form.
+            ValueError: It does not have this form; says which member, and nothing that it holds.
         """
-        try:
-            looked = tuple(_looked(one) for one in held.get("looked", ()))
-            names = set(Evidence.__dataclass_fields__) - {"looked"}
-            return Evidence(looked=looked, **{k: held[k] for k in names if k in held})
-        except (TypeError, AttributeError) as error:
-            raise ValueError("cache_evidence has another form") from error
+        looked = _members(held, FIELD).get("looked", [])
+        if not isinstance(looked, list):
+            raise _another_form(f"{FIELD}.looked")
+        looks = tuple(_looked(one) for one in looked)
+        return Evidence(**_known(Evidence, {**held, "looked": looks}, FIELD))
 
 
-def _looked(held: Mapping[str, Any]) -> Looked:
-    known = {k: held[k] for k in Looked.__dataclass_fields__ if k in held}
-    return Looked(**known | {"fields": tuple(held.get("fields", ()))})
+def _looked(held: Any) -> Looked:
+    place = f"{FIELD}.looked"
+    known = dict(_members(held, place))
+    if isinstance(known.get("fields"), list):
+        known["fields"] = tuple(known["fields"])
+    if missing := {"layer", "found", "key"} - set(known):
+        raise _another_form(f"{place}.{min(missing)}")
+    return Looked(**_known(Looked, known, place))
+
+
+def _known(form: type, held: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return the members that a form has, all of the type that it says."""
+    types = _types(form)
+    for name in types:
+        if name in held and not _fits(held[name], types[name]):
+            raise _another_form(f"{place}.{name}")
+    return {name: held[name] for name in types if name in held}
+
+
+_types = cache(get_type_hints)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(_fits(one, get_args(hint)[0]) for one in value)
+    if kinds := get_args(hint):
+        return any(_fits(value, kind) for kind in kinds)
+    return isinstance(value, int | float if hint is float else hint)
+
+
+def _members(held: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(held, Mapping):
+        raise _another_form(place)
+    return held
+
+
+def _another_form(place: str) -> ValueError:
+    return ValueError(f"{place} is not as warmup_lib/evidence.py has it")

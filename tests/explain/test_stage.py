@@ -41,13 +41,14 @@ def requests(lake: Lake, *rows: dict[str, Any]) -> None:
     lake.replace("requests", {"day": LATER}, made)
 
 
-def replay(lake: Lake, *hits: tuple[str, bool]) -> None:
+def replay(lake: Lake, *hits: tuple[str, bool], window: str = LATER) -> None:
     rows = [
-        {"request_id": ident, "tenant": "acme", "ts": asked().ts, "layer": "responses", "hit": hit}
+        {"request_id": ident, "tenant": "acme", "ts": asked().ts, "layer": layer, "hit": served}
         for ident, hit in hits
+        for layer, served in (("responses", hit), ("embeddings", True))
     ]
     made = table(HITS.schema, *[row | {"target": "redis"} for row in rows])
-    lake.replace("hits", {"plan_id": "p", "window": LATER}, made)
+    lake.replace("hits", {"plan_id": "p", "window": window}, made)
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ def lake(tmp_path: Path) -> Lake:
 def put(lake: Lake, name: str, partition: dict[str, str], *rows: dict[str, Any]) -> None:
     schema = TABLES[name].schema
     whole = [dict.fromkeys(schema.names) | row for row in rows]
-    lake.replace(name, partition, pa.Table.from_pylist(whole, schema=schema))
+    meta = {"whole_day": "file" not in partition.get("window", "")}
+    lake.replace(name, partition, pa.Table.from_pylist(whole, schema=schema), meta)
 
 
 def item(number: int, tenant: str = "acme", layer: str = "responses", **more: Any) -> Any:
@@ -107,8 +108,12 @@ def test_tenants_beyond_the_bound_are_one(lake: Lake) -> None:
     assert sum(requests.values()) == len(rows)
 
 
-def test_the_last_window_counts_and_forecasts_are_judged_on_whole_days(lake: Lake) -> None:
+def test_the_last_day_counts_and_log_files_only_without_one(lake: Lake) -> None:
     put(lake, "plan", {"plan_id": "p"}, item(1), item(2), item(3, expected_micro=1_000_000))
+    put(lake, "hits", {"plan_id": "p", "window": "2026-03-18..2026-03-20-file-a"}, hit(1, "i1"))
+    put(lake, "hits", {"plan_id": "p", "window": "2026-03-19-file-b"}, hit(1, "i1"), hit(2, "i1"))
+    assert told(lake, "warmup.window.requests") == {("redis", "responses"): 1}
+    assert told(lake, "warmup.forecast.expected") == {}
     served = [hit(n, "i1") for n in range(9)] + [hit(n, "i2") for n in range(20, 24)]
     again = [hit(n, "i1", target="other") for n in range(9)]
     put(lake, "hits", {"plan_id": "p", "window": "2026-03-17"}, hit(1, None))
@@ -116,9 +121,7 @@ def test_the_last_window_counts_and_forecasts_are_judged_on_whole_days(lake: Lak
     assert told(lake, "warmup.forecast.expected") == {("redis", "responses"): 21.0}
     assert told(lake, "warmup.forecast.realised") == {("redis", "responses"): 13}
     assert told(lake, "warmup.forecast.inside") == {("redis", "responses"): 0.5}
-    put(lake, "hits", {"plan_id": "p", "window": "2026-03-18..2026-03-19"}, hit(1, "i1"))
-    assert told(lake, "warmup.window.requests") == {("redis", "responses"): 1}
-    assert told(lake, "warmup.forecast.expected") == {}
+    assert told(lake, "warmup.window.requests") == {("redis", "responses"): 22}
 
 
 def test_causes_and_reasons_are_counted_by_their_words_alone(lake: Lake) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -52,13 +53,19 @@ def test_a_missing_day_names_the_known_ones(tmp_path: Path) -> None:
         from_lake(lake, "2026-03-15", "2026-03-14")
 
 
-def test_files_are_named_by_the_days_of_the_configured_zone() -> None:
+def test_files_are_named_by_the_days_of_the_configured_zone_and_what_they_ask() -> None:
     late = request(9, 1, ts=datetime(2026, 3, 15, 20, tzinfo=UTC))
     rows = requests(request(1, 1), late)
-    assert from_rows(rows, Config(), "2026-03-14").name == "2026-03-15"
+    assert re.fullmatch(
+        "2026-03-15-file-[0-9a-f]{12}", name := from_rows(rows, Config(), "2026-03-14").name
+    )
     china = from_rows(rows, Config(timezone="Asia/Shanghai"), "2026-03-15")
-    assert china.name == "2026-03-15..2026-03-16"
+    assert china.name.startswith("2026-03-15..2026-03-16-file-")
     assert china.in_sample  # its first day is the plan's last
+    again = requests(late, request(1, 1))
+    assert from_rows(again, Config(), "2026-03-14").name == name
+    for other in (requests(request(1, 1)), requests(request(1, 2), late)):
+        assert from_rows(other, Config(), "2026-03-14").name != name
 
 
 def test_a_file_without_requests_is_refused() -> None:

@@ -15,7 +15,7 @@ from warmup_lib.evidence import FIELD, Evidence, Looked
 from warmup_lib.explain.miss import PREFIXES, Asked, Miss, split
 from warmup_lib.explain.standing import Standing
 from warmup_lib.lake import Lake
-from warmup_lib.places import RETRIEVAL
+from warmup_lib.places import EMBEDDINGS, RESPONSES, RETRIEVAL
 
 _MARK = f'"{FIELD}"'
 _MOST = 0.5
@@ -25,12 +25,29 @@ Key = tuple[str, str]
 """Tenant and request id."""
 
 
+LOOKED_UP = (EMBEDDINGS, RESPONSES)
+"""The layers in which every request is looked up, by gateways and by the replay."""
+
+
 @dataclass(frozen=True)
 class Passed:
     """A request for which no look was made, though the gateway that logged it makes looks."""
 
     asked: Asked
     evidence: Evidence | None
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A request whose evidence has a form that nobody knows.
+
+    Attributes:
+        asked: The request.
+        why: What of the form is wrong; no value of it.
+    """
+
+    asked: Asked
+    why: str
 
 
 @dataclass(frozen=True)
@@ -47,36 +64,54 @@ class Replayed:
     plan_id: str
     window: str
 
-    @property
-    def there(self) -> bool:
-        """Whether the window was replayed."""
-        return self.lake.manifest("hits", self._partition) is not None
+    def lacks(self, rows: pa.Table) -> int:
+        """Return how many of these requests were not looked up where every one is."""
+        return len(self._query(_LACKING, rows)) if self._there else int(rows.num_rows)
 
     def misses(self, rows: pa.Table) -> dict[Key, list[Mapping[str, Any]]]:
         """Return the rows of `hits` that are misses of these requests."""
         found: dict[Key, list[Mapping[str, Any]]] = defaultdict(list)
-        if not self.there:
-            return found
-        connection = self.lake.sql()
-        try:
-            connection.register("asked", rows.select(["tenant", "request_id"]))
-            query = connection.sql(_MISSES, params={"plan": self.plan_id, "window": self.window})
-            for row in query.to_arrow_table().to_pylist():
-                found[row["tenant"], row["request_id"]].append(row)
-        finally:
-            connection.close()
+        for row in self._query(_MISSES, rows) if self._there else ():
+            found[row["tenant"], row["request_id"]].append(row)
         return found
+
+    @property
+    def _there(self) -> bool:
+        return self.lake.manifest("hits", self._partition) is not None
 
     @property
     def _partition(self) -> dict[str, str]:
         return {"plan_id": self.plan_id, "window": self.window}
 
+    def _query(self, query: str, rows: pa.Table) -> list[dict[str, Any]]:
+        connection = self.lake.sql()
+        try:
+            connection.register("asked", rows.select(["tenant", "request_id"]))
+            found = connection.sql(query, params=self._partition)
+            return list(found.to_arrow_table().to_pylist())
+        finally:
+            connection.close()
+
 
 _MISSES = """
 SELECT hits.tenant, hits.request_id, layer, tier, target, prompt_tokens, cached_tokens
 FROM hits INNER JOIN asked USING (tenant, request_id)
-WHERE plan_id = $plan AND "window" = $window AND NOT hit
+WHERE plan_id = $plan_id AND "window" = $window AND NOT hit
 ORDER BY hits.tenant, hits.request_id, layer, tier, target
+"""
+_LACKING = f"""
+WITH expected AS (
+    SELECT DISTINCT asked.tenant, asked.request_id, plan.layer
+    FROM asked, plan
+    WHERE plan_id = $plan_id AND layer IN {LOOKED_UP} AND tier IS NULL
+),
+replayed AS (
+    SELECT tenant, request_id, layer
+    FROM hits
+    WHERE plan_id = $plan_id AND "window" = $window AND tier IS NULL
+)
+SELECT DISTINCT tenant, request_id
+FROM expected ANTI JOIN replayed USING (tenant, request_id, layer)
 """
 
 
@@ -92,22 +127,26 @@ def gateways(rows: pa.Table) -> frozenset[str]:
     return frozenset(row["source"] for row in means if row["has_mean"] >= _MOST)
 
 
-def silent_requests(rows: pa.Table, sources: frozenset[str]) -> int:
-    """Return how many requests only a replay can tell about."""
+def silent_requests(rows: pa.Table, sources: frozenset[str]) -> pa.Table:
+    """Return the requests that only a replay can tell about."""
     has = pc.fill_null(pc.match_substring(rows["extra"], _MARK), False)
     known = pc.is_in(rows["source"], value_set=pa.array(sorted(sources), pa.string()))
-    return pc.sum(pc.invert(pc.or_(has, known))).as_py() or 0
+    return rows.filter(pc.invert(pc.or_(has, known)))
 
 
 def evidence_of(extra: str | None) -> Evidence | None:
-    """Return a row's evidence; None: it has none, or none of a form that is known."""
+    """Return a row's evidence; None: it has none, or none that can be read."""
+    try:
+        return _read(extra)
+    except ValueError:
+        return None
+
+
+def _read(extra: str | None) -> Evidence | None:
     if extra is None or _MARK not in extra:
         return None
     held = orjson.loads(extra).get(FIELD)
-    try:
-        return Evidence.from_dict(held) if isinstance(held, Mapping) else None
-    except ValueError:
-        return None
+    return None if held is None else Evidence.from_dict(held)
 
 
 def collect(
@@ -115,8 +154,8 @@ def collect(
     replayed: Replayed,
     sources: frozenset[str],
     standing: Standing,
-) -> Iterator[Miss | Passed]:
-    """Yield the misses of some requests.
+) -> Iterator[Miss | Passed | Unread]:
+    """Yield the misses of some requests, each once a layer and tier, whatever targets missed it.
 
     What a gateway saw in a layer goes before what the replay found there.
 
@@ -129,7 +168,12 @@ def collect(
     found = replayed.misses(rows)
     for row in rows.select(list(Asked._fields)).to_pylist():
         asked = Asked(**row)
-        evidence = evidence_of(asked.extra)
+        try:
+            evidence = _read(asked.extra)
+        except ValueError as error:
+            if asked.served_from is None:
+                yield Unread(asked, str(error))
+            continue
         if _passed(asked, evidence, sources):
             yield Passed(asked, evidence)
             continue
@@ -137,7 +181,9 @@ def collect(
         if evidence is not None:
             yield from _at_the_time(asked, evidence, seen, standing)
         for miss in found.get((asked.tenant, asked.request_id), ()):
-            if (miss["layer"], miss["tier"]) not in seen:
+            place = miss["layer"], miss["tier"]
+            if place not in seen:
+                seen[place] = []
                 yield _later(asked, miss)
 
 

@@ -15,7 +15,7 @@ from warmup_lib.explain.fate import fate
 from warmup_lib.explain.hosts import Hosts
 from warmup_lib.explain.mismatch import Mismatch
 from warmup_lib.explain.miss import L3, PREFIXES, Miss, Verdict
-from warmup_lib.explain.misses import Passed
+from warmup_lib.explain.misses import Passed, Unread
 from warmup_lib.explain.places import digests
 from warmup_lib.explain.standing import Standing
 from warmup_lib.explain.unplanned import Unplanned
@@ -116,6 +116,11 @@ def passed(one: Passed) -> Verdict:
     """Return why no look was made for a request that asked for none to be left out."""
     told = LOOKED_NOWHERE if one.evidence is not None else "evidence=none of its log has it"
     return Verdict(Cause.BYPASS_MIDDLEWARE, told)
+
+
+def unread(one: Unread) -> Verdict:
+    """Return that nobody knows why a request missed, for its gateway's word can't be read."""
+    return Verdict(Cause.UNKNOWN, one.why)
 
 
 def _not_ready(miss: Miss) -> Verdict | None:

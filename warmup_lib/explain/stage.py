@@ -21,10 +21,18 @@ from warmup_lib.explain.known import read_known
 from warmup_lib.explain.leftout import LeftOut
 from warmup_lib.explain.mismatch import Mismatch
 from warmup_lib.explain.miss import Miss
-from warmup_lib.explain.misses import Passed, Replayed, collect, gateways, silent_requests
+from warmup_lib.explain.misses import (
+    LOOKED_UP,
+    Passed,
+    Replayed,
+    Unread,
+    collect,
+    gateways,
+    silent_requests,
+)
 from warmup_lib.explain.nearest import Nearest
 from warmup_lib.explain.otherwise import Otherwise
-from warmup_lib.explain.settle import Settler, passed
+from warmup_lib.explain.settle import Settler, passed, unread
 from warmup_lib.explain.standing import Live, Standing, ask, stand
 from warmup_lib.explain.survivors import survivors
 from warmup_lib.explain.unplanned import Unplanned
@@ -32,7 +40,6 @@ from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import PlanItem
 from warmup_lib.layers.registry import LAYERS
-from warmup_lib.places import EMBEDDINGS, RESPONSES
 from warmup_lib.plan.current import standing as standing_items
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.targets.base import Target
@@ -42,9 +49,6 @@ from warmup_lib.verify.vectors import Encode, open_encode
 from warmup_lib.verify.window import Window, open_window, plan_day, slices
 
 _AT_ONCE = 32_768
-
-_LOOKED_UP = (EMBEDDINGS, RESPONSES)
-"""The layers that a gateway asks for every request; one that goes round the caches missed them."""
 
 
 async def run(
@@ -109,7 +113,7 @@ async def explain(
     lake, plan_id = subject.lake, subject.context.plan_id
     replayed = Replayed(lake, plan_id, window.name)
     sources = gateways(window.rows)
-    if not replayed.there and (unseen := silent_requests(window.rows, sources)):
+    if unseen := replayed.lacks(silent_requests(window.rows, sources)):
         raise InputDataError(
             f"{unseen:,} requests of {window.name} carry no evidence of their gateway and were not "
             f"replayed: `warmup verify` plan {plan_id} on them first"
@@ -162,7 +166,7 @@ class _Explaining:
         salted = {t.name for t in subject.targets if _salted(t)}
         nearest = Nearest(standing, context.vectors, encode)
         self._places = context.places
-        self._layers = [n for n in _LOOKED_UP if any(i.layer == n for i in subject.items)]
+        self._layers = [n for n in LOOKED_UP if any(i.layer == n for i in subject.items)]
         self._settler = Settler(
             standing,
             keys,
@@ -186,14 +190,15 @@ class _Explaining:
             for row in rows.not_looked(asked, verdict, self._layers)
         ]
 
-    def settled(self, found: Sequence[Miss | Passed]) -> list[rows.Row]:
-        """Return the rows of misses, and of requests that went past the caches."""
+    def settled(self, found: Sequence[Miss | Passed | Unread]) -> list[rows.Row]:
+        """Return the rows of misses, and of requests of which no look is known."""
         misses = [one for one in found if isinstance(one, Miss)]
         verdicts = self._settler.settle(misses)
         made = [rows.missed(m, v, self._places) for m, v in zip(misses, verdicts, strict=True)]
         for one in found:
-            if isinstance(one, Passed):
-                made += rows.not_looked(one.asked, passed(one), self._layers)
+            if not isinstance(one, Miss):
+                verdict = passed(one) if isinstance(one, Passed) else unread(one)
+                made += rows.not_looked(one.asked, verdict, self._layers)
         return made
 
 

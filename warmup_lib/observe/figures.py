@@ -105,7 +105,7 @@ def figures(lake: Lake, config: Config, keys: Keys, plan_id: str) -> list[Figure
         causes = lake.read("causes", partition | window, ["layer", "tier", "cause"]).to_pylist()
         found += _counts("warmup.causes", causes, lambda r: (r["layer"], r["tier"], r["cause"]),
                          (WARMUP_LAYER, WARMUP_TIER, MISS_CAUSE))  # fmt: skip
-        if ".." not in window["window"]:  # forecasts are of whole days
+        if _whole_day(lake, partition | window):  # forecasts are of whole days
             found += _forecast(plan, hits)
     return found
 
@@ -122,8 +122,20 @@ def _last_look(lake: Lake, plan_id: str) -> float:
 
 
 def _last_window(lake: Lake, plan_id: str) -> dict[str, str] | None:
-    windows = [p["window"] for p in lake.partitions("hits") if p["plan_id"] == plan_id]
-    return {"window": max(windows, key=lambda w: w.rpartition("..")[2])} if windows else None
+    """Return the last whole day that was verified; without one the last log file."""
+    found = [p for p in lake.partitions("hits") if p["plan_id"] == plan_id]
+    ranked = [(_whole_day(lake, p), _last_day(p["window"]), p["window"]) for p in found]
+    return {"window": max(ranked)[-1]} if ranked else None
+
+
+def _whole_day(lake: Lake, partition: Mapping[str, str]) -> bool:
+    manifest = lake.manifest("hits", partition)
+    return manifest is not None and bool(manifest.meta.get("whole_day"))
+
+
+def _last_day(window: str) -> str:
+    """Return the last day of a window, whose name begins with its days."""
+    return window.rpartition("..")[2][:10]
 
 
 def _completion(

@@ -79,7 +79,8 @@ def _window(lake: Lake, a: str, b: str) -> str | None:
     for partition in lake.partitions("hits"):
         if partition["plan_id"] in found:
             found[partition["plan_id"]].add(partition["window"])
-    return max(found[a] & found[b], default=None)
+    # Of one date the whole day goes before log files, whose names are longer.
+    return max(found[a] & found[b], key=lambda w: (w[:10], -len(w)), default=None)
 
 
 def _gained(lake: Lake, plan_id: str, window: str | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,8 @@ class Window:
     """Requests that asked the caches, by time of arrival.
 
     Attributes:
-        name: Partition of `hits`: the day, or `first..last`.
+        name: Partition of `hits`: the day; of a log file its days and a digest of its requests, so
+            that it is never taken for a day, nor for another file.
         rows: Rows of `requests` that asked the caches; ours and health checks are not in it.
         around: Rows of `requests` that went round the caches: neither hit nor miss.
         own: Rows of our own traffic and health checks, which are no demand.
@@ -99,7 +101,7 @@ def from_lake(lake: Lake, day: str, last_day: str) -> Window:
 
 
 def from_rows(rows: pa.Table, config: Config, last_day: str) -> Window:
-    """Return requests that were read from files, under the days they fall on.
+    """Return requests that were read from files, under their days and what they ask.
 
     Raises:
         InputDataError: There are none.
@@ -109,8 +111,19 @@ def from_rows(rows: pa.Table, config: Config, last_day: str) -> Window:
     first, last = (
         config.local_day(edge.as_py()).isoformat() for edge in pc.min_max(rows["ts"]).values()
     )
-    name = first if first == last else f"{first}..{last}"
+    days = first if first == last else f"{first}..{last}"
+    name = f"{days}-file-{_digest(rows)}"
     return _window(rows, name, first <= last_day, whole_day=False)
+
+
+def _digest(rows: pa.Table) -> str:
+    """Return 12 hex digits that stand for what is asked, in whichever order it was read."""
+    asked = rows.select(["ts", *_LOOKUP_COLUMNS])
+    asked = asked.sort_by([("tenant", "ascending"), ("request_id", "ascending")])
+    digest = hashlib.sha256()
+    for row in asked.to_pylist():
+        digest.update(repr(tuple(row.values())).encode())
+    return digest.hexdigest()[:12]
 
 
 def _window(rows: pa.Table, name: str, in_sample: bool, *, whole_day: bool) -> Window:
