@@ -109,11 +109,17 @@ def test_a_sound_folder_is_ok_and_all_seven_traps_are_told(tmp_path: Path) -> No
     assert answer["findings"] == []
 
 
-def test_nothing_given_is_nothing_checked() -> None:
-    code, answer = asked()
-    assert code == 0
-    assert tuple(answer["traps"]) == TRAPS
-    assert answer["traps"]["weight_shards"]["evidence"] == "give --model-dir"
+def test_nothing_given_is_bad_usage() -> None:
+    done = run()
+    assert done.exit_code == 2
+    assert "give --requests, --redis, --host or --model-dir" in done.output
+
+
+def test_a_log_without_requests_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text("")
+    done = run("--requests", tmp_path / "log.jsonl")
+    assert done.exit_code == 2
+    assert "the log holds no requests" in done.output
 
 
 def test_what_can_not_be_checked_is_said_and_a_warning_is_no_fault(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -160,6 +161,18 @@ def test_a_default_in_the_place_of_a_tenant_is_found_unless_it_is_the_only_one(
     assert not found(log_of(tmp_path, alone))
 
 
+def test_a_tenant_can_be_called_by_a_word_that_is_a_default_elsewhere(tmp_path: Path) -> None:
+    def asked(tenant: str, session: str, number: int) -> dict[str, Any]:
+        return row(number, tenant=tenant, session_id=session)
+
+    public = [asked("Public", f"p{n}", n) for n in range(20)]
+    acme = [asked("acme", f"a{n}", 20 + n) for n in range(20)]
+    assert not found(log_of(tmp_path, [*public, *acme]))
+    same = [asked("Public", f"a{n}", 40 + n) for n in range(5)]
+    part = found(log_of(tmp_path, [*public, *acme, *same]))["tenant"]
+    assert "with a default in the tenant's place: 25 requests" in part.evidence
+
+
 def test_rows_that_name_no_tenant_are_counted(tmp_path: Path) -> None:
     nameless = [{**one, "tenant": ""} if n in (3, 5) else one for n, one in enumerate(rows(60))]
     assert "without a tenant: 2 rows" in found(log_of(tmp_path, nameless))["tenant"].evidence
@@ -207,11 +220,31 @@ def test_a_moment_in_the_system_prompt_and_an_id_in_the_prompt_are_a_bypass(
     assert "prompts differ in a request's id" in found(log_of(tmp_path, ids))["bypass"].evidence
 
 
+def test_an_id_that_a_question_asks_about_is_no_bypass(tmp_path: Path) -> None:
+    orders = [row(n, prompt=f"Where is my order {UUID(int=n)}?") for n in range(100, 110)]
+    traces = [row(n, prompt=f"Explain span id: {n:08x} in the viewer") for n in range(110, 120)]
+    pasted = [row(n, prompt=f"It failed. Request ID: {n:08x}") for n in range(120, 124)]
+    assert not found(log_of(tmp_path, [*rows(100), *orders, *traces, *pasted]))
+
+
+def test_parameters_that_are_new_with_every_request_are_a_bypass(tmp_path: Path) -> None:
+    seeds = [row(n, params={"seed": n}) for n in range(60)]
+    assert "8 prompts have new parameters" in found(log_of(tmp_path, seeds))["bypass"].evidence
+    two = [row(n, params={"temperature": n // 8 % 3 / 10}) for n in range(60)]
+    assert "bypass" not in found(log_of(tmp_path, two))
+
+
 def test_prompts_padded_or_cut_to_one_length_are_found(tmp_path: Path) -> None:
     padded = [row(n, prompt_tokens=2048, prompt="word " * (5 + n % 20) + "?") for n in range(40)]
     part = found(log_of(tmp_path, padded))
     assert set(part) == {"kv_length"}
     assert "40 of 40 prompts have 2,048 tokens" in part["kv_length"].evidence
+
+
+def test_short_prompts_in_several_scripts_have_no_static_length(tmp_path: Path) -> None:
+    texts = [word * (1 + n) for n in range(6) for word in ("你好吗", "ok ", "authorisation ")]
+    short = [row(n, prompt=texts[n % len(texts)], prompt_tokens=10 + n * 7 % 4) for n in range(300)]
+    assert "kv_length" not in found(log_of(tmp_path, short))
 
 
 def test_one_prompt_asked_again_and_again_has_one_length(tmp_path: Path) -> None:
@@ -244,10 +277,13 @@ def test_traffic_before_readiness_is_measured(tmp_path: Path) -> None:
 
 def test_without_notes_503s_at_the_start_tell_it(tmp_path: Path) -> None:
     bare = [{k: v for k, v in one.items() if k != FIELD} for one in rows(30)]
-    early = [one | {"status": 503} if n < 2 else one for n, one in enumerate(bare)]
-    assert "2 requests" in found(log_of(tmp_path, early))["out_of_step"].evidence
-    later = [one | {"status": 503} if n in (20, 21) else one for n, one in enumerate(bare)]
+    early = [one | {"status": 503} if n < 3 else one for n, one in enumerate(bare)]
+    assert "3 requests" in found(log_of(tmp_path, early))["out_of_step"].evidence
+    later = [one | {"status": 503} if n in (20, 21, 22) else one for n, one in enumerate(bare)]
     assert "out_of_step" not in found(log_of(tmp_path, later))
+    shed = [one | {"status": 503} if n % 20 == 0 else one for n, one in enumerate(bare)]
+    part = looked_at(log_of(tmp_path, shed))["out_of_step"]
+    assert (part.status, part.evidence[:26]) == ("ok", "1 request, too few to tell")
 
 
 def test_warm_up_that_is_early_is_told_apart(tmp_path: Path) -> None:

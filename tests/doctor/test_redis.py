@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from tests.apply.server import Server
 from tests.doctor.rows import KEYS, PLACES, rows
 from warmup_lib.cli import main
+from warmup_lib.doctor import scan
 from warmup_lib.keys import Request
 from warmup_lib.places import answer_fields
 from warmup_lib.search import create_answer_index
@@ -91,7 +92,7 @@ def test_what_the_planner_keeps_is_sound(client: Any, look: Any) -> None:
         warm(client, "nordwind", number)
     code, traps = look()
     assert (code, *status(traps)) == (0, "ok", "ok")
-    assert "24 cached answers name a tenant in their keys" in traps["tenant"]["evidence"]
+    assert "with a tenant in the key: 24 cached answers" in traps["tenant"]["evidence"]
 
 
 def test_other_data_is_left_alone(client: Any, look: Any) -> None:
@@ -194,6 +195,71 @@ def test_one_question_in_two_contexts_is_no_trap(client: Any, look: Any) -> None
             key = f"cache:tenant=acme:{sha(context + str(number))}"
             store(client, key, number, context=context)
     assert status(look()[1]) == ("ok", "ok")
+
+
+def test_jobs_forms_and_pages_are_no_cached_answers(client: Any, look: Any, tmp_path: Path) -> None:
+    for number in range(20):
+        job = {"data": b"x", "result": b"y", "status": "finished"}
+        client.hset(f"rq:job:{sha(str(number))[:32]}", mapping=job)
+        client.hset(f"survey:{number}", mapping={"question": "How are you?", "answer": "fine"})
+        client.set(f"cache:page:{number}", json.dumps({"result": "<html>", "status": 200}))
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows(40)))
+    for given in ((), ("--requests", str(log))):
+        code, traps = look(*given)
+        assert code == 0
+        assert "the Redis holds no cached answers" in traps["tenant"]["evidence"]
+
+
+def test_values_that_no_answer_has_are_read_over(client: Any, look: Any) -> None:
+    for name, value in {
+        "responses:deep": "[" * 60_000,
+        "responses:cut": '{"response": "{1"}',
+        "responses:number": '{"response": 5}',
+        "responses:list": '["a"]',
+        "cache:half": '{"prompt": "\\ud800", "response": "x"}',
+    }.items():
+        client.set(name, value)
+    client.hset("h", mapping={"response": b"\xff\xfe", "prompt": b"\xff"})
+    client.xadd("stream", {"response": "x"})
+    assert status(look()[1]) == ("ok", "ok")
+
+
+def test_answers_are_found_among_many_other_keys(client: Any, look: Any) -> None:
+    others = {f"sess:{number}": "x" for number in range(30_000)}
+    client.mset(others)
+    for number in range(50):
+        store(client, f"llmcache:{sha(str(number))}", number)
+    code, traps = look()
+    assert (code, traps["tenant"]["status"]) == (1, "found")
+    assert "50 of 50 cached answers" in traps["tenant"]["evidence"]
+
+
+def test_what_was_not_looked_at_is_not_said_to_be_sound(
+    client: Any, look: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.mset({f"sess:{number}": "x" for number in range(9000)})
+    for number in range(300):
+        warm(client, "acme", number)
+    monkeypatch.setattr(scan, "MOST_NAMES", 3000)
+    code, traps = look()
+    assert (code, *status(traps)) == (0, "not_checked", "not_checked")
+    assert "not all was looked at: " in traps["tenant"]["evidence"]
+    monkeypatch.setattr(scan, "MOST_NAMES", 9300)
+    assert status(look()[1]) == ("ok", "ok")
+
+
+def test_of_very_many_answers_a_sample_tells(
+    client: Any, look: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1500):
+        client.set(
+            f"cache:tenant=acme:{sha(str(number))}", json.dumps({"prompt": "?", "answer": number})
+        )
+    monkeypatch.setattr(scan, "MOST_KEYS", 1200)
+    code, traps = look()
+    assert (code, traps["tenant"]["status"]) == (0, "ok")
+    assert "up to 0.25% can be others" in traps["tenant"]["evidence"]
 
 
 def test_a_redis_that_is_down_is_not_checked_and_exits_1(tmp_path: Path) -> None:

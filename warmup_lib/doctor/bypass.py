@@ -1,68 +1,57 @@
 """Trap `bypass`: requests that go round the caches though nobody meant them to.
 
 A caller who always says `no-cache` means it: an evaluation, a monitor. What is looked for is the
-rest: headers and parameters that come and go, routes on which no look is made, and ids in prompts
-or keys that make every request new.
+rest: headers and parameters that come and go, routes on which no look is made, and ids in prompts,
+parameters or keys that make every request new.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 
 from warmup_lib.bypass import by_header
 from warmup_lib.distil.volatile import Head, volatile
 from warmup_lib.doctor.base import Part, counted
+from warmup_lib.doctor.callers import MIXED, Around, around, many
 from warmup_lib.doctor.log import Log, Row
 from warmup_lib.doctor.splits import FEW, Splits
-
-DELIBERATE = 0.9
-"""A caller of whose requests (`FEW` at least) this share goes round the caches means to."""
-
-LEAST_SHARE = 0.005
-"""Stray requests are a trap from this share of all on, and from `FEW` on."""
+from warmup_lib.keys import canonical_params
 
 MOST_MEANT = 0.5
 """Even where all callers mean it, caches of which more than half of the traffic keeps clear are
 worth a question."""
 
-_CALLERS = (
-    "user_agent", "headers.user-agent", "headers.User-Agent", "metadata.user_agent", "caller",
-    "client", "user", "end_user", "metadata.user", "metadata.caller",
-)  # fmt: skip
-_REQUEST_ID = re.compile(
-    r"\b(?:x-)?(?:request|trace|correlation|span|call)[-_ ]?id\b\W{0,3}[\w-]{6,}"
-    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
-    re.IGNORECASE,
+_EACH_NEW = 5
+"""So many requests of one prompt, each with parameters of its own: they hold an id, or a draw."""
+
+_UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+_STAMP = re.compile(
+    # What a gateway puts before or after a text, not an id that the text asks about.
+    r"(?:^|[\n.;!?|\[(])\s*(?:x-)?(?:request|trace|correlation|span|call)[-_ ]?id\W{1,3}[\w-]{6,}"
+    rf"\W*$|\A\s*\[{_UUID}\]|\[{_UUID}\]\s*\Z",
+    re.IGNORECASE | re.MULTILINE,
 )
 _ASK = "Ask the callers whether it is meant; strip the header or parameter where it is not."
 _ROUTES = "Look at the gateway's routes and middleware: every one has to look the request up."
-_IDS = "Keep request ids, session ids and moments out of prompts and keys."
+_IDS = "Keep request ids, session ids and moments out of prompts, parameters and keys."
 
 
 def look_at_log(log: Log, splits: Splits) -> Part:
     """Look for requests that go round the caches, by header, parameter, route, or an id in them."""
     if not log.rows:
         return Part("not_checked", "the log holds no requests")
-    around = [row for row in log.rows if row.bypass or _asked(row)]
-    meant = _deliberate(log.rows, around)
-    stray = [row for row in around if _caller(row) not in meant]
-    ways = Counter(_way(row) for row in stray)
+    who = around(log.rows, lambda row: bool(row.bypass) or _asked(row))
     unlooked = [row for row in log.rows if _unlooked(row)]
     told, remedies = [], []
-    if _many(len(stray), len(log.rows)):
-        by = ", ".join(f"{count:,} by {way}" for way, count in sorted(ways.items()))
-        callers = len({_caller(row) for row in stray})
-        told.append(
-            f"{_share(len(stray), log)} of callers that do so now and then go round the caches "
-            f"({by}; {counted(callers, 'caller')})"
-        )
+    if who.matters:
+        told.append(_strays(who, log))
         remedies.append(_ASK)
-    elif len(around) > MOST_MEANT * len(log.rows):
-        told.append(f"{_share(len(around), log)} go round the caches")
+    elif len(who.all) >= FEW and len(who.all) > MOST_MEANT * len(log.rows):
+        told.append(f"{_share(len(who.all), log)} go round the caches")
         remedies.append(_ASK)
-    if _many(len(unlooked), len(log.rows)):
+    if many(len(unlooked), len(log.rows)):
         told.append(f"for {_share(len(unlooked), log)} no look was made though nothing asked so")
         remedies.append(_ROUTES)
     if ids := _ids(log, splits):
@@ -70,16 +59,36 @@ def look_at_log(log: Log, splits: Splits) -> Part:
         remedies.append(_IDS)
     if told:
         return Part("found", "; ".join(told), " ".join(dict.fromkeys(remedies)))
-    kept = f", by {counted(len(meant), 'caller')} who always do" if around else ""
-    return Part("ok", f"{_share(len(around), log)} go round the caches{kept}")
+    return Part("ok", _sound(who, log))
+
+
+def _strays(who: Around, log: Log) -> str:
+    ways = Counter(_way(row) for row in who.stray)
+    by = ", ".join(f"{count:,} by {way}" for way, count in sorted(ways.items()))
+    told = (
+        f"{_share(len(who.stray), log)} of callers that do so now and then go round the caches "
+        f"({by}; {counted(who.callers, 'caller')})"
+    )
+    if who.mixed >= MIXED:
+        told += f", of one caller, client or tenant {who.mixed:.0%}"
+    return told + (f"; {who.lost:,} of them could have hit" if who.lost else "")
+
+
+def _sound(who: Around, log: Log) -> str:
+    told = f"{_share(len(who.all), log)} go round the caches"
+    deliberate = len(who.all) - len(who.stray)
+    if deliberate:
+        told += f", {deliberate:,} of them by {counted(len(who.meant), 'caller')} who always do"
+    if who.stray:
+        told += (
+            f", {len(who.stray):,} here and there ({counted(who.callers, 'caller')}): no habit of "
+            "anybody's"
+        )
+    return told
 
 
 def _share(count: int, log: Log) -> str:
     return f"{count:,} of {counted(len(log.rows), 'request')}"
-
-
-def _many(count: int, of: int) -> bool:
-    return count >= max(FEW, LEAST_SHARE * of)
 
 
 def _asked(row: Row) -> bool:
@@ -106,23 +115,6 @@ def _way(row: Row) -> str:
     return "header" if by_header(row.cache_control) else "parameter"
 
 
-def _caller(row: Row) -> tuple[str, str]:
-    """Return who sent a request, as far as the log tells: its tenant, and a client or a segment."""
-    fields = row.fields
-    named = next((fields[name] for name in _CALLERS if name in fields), None)
-    return row.tenant, named or fields.get("user_segment", "")
-
-
-def _deliberate(rows: Iterable[Row], around: Iterable[Row]) -> set[tuple[str, str]]:
-    every = Counter(_caller(row) for row in rows)
-    round_them = Counter(_caller(row) for row in around)
-    return {
-        who
-        for who, count in round_them.items()
-        if every[who] >= FEW and count >= DELIBERATE * every[who]
-    }
-
-
 def _ids(log: Log, splits: Splits) -> str:
     """Say what of the requests is new each time because an id or a moment is in it."""
     told = []
@@ -134,15 +126,34 @@ def _ids(log: Log, splits: Splits) -> str:
         told.append(
             f"{counted(len(heads), 'system prompt')} of a day differ in an id or a moment only"
         )
+    if stamped := _stamped(log):
+        told.append(f"{stamped:,} prompts differ in a request's id only")
+    if drawn := _drawn(log):
+        told.append(f"{counted(drawn, 'prompt')} have new parameters with every request")
+    return "; ".join(told)
+
+
+def _stamped(log: Log) -> int:
+    """Return how many prompts are others but for the id that a gateway stamped on them."""
     forms: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in log.rows:
-        blanked = _REQUEST_ID.sub("", row.prompt)
+        blanked = _STAMP.sub("", row.prompt)
         if blanked != row.prompt:
             forms[row.tenant, blanked].add(row.text_digest)
-    same = [texts for texts in forms.values() if len(texts) >= FEW]
-    if same:
-        told.append(f"{sum(map(len, same)):,} prompts differ in a request's id only")
-    return "; ".join(told)
+    count = sum(len(texts) for texts in forms.values() if len(texts) >= FEW)
+    # A text with an id can be pasted by some; a gateway stamps whatever comes its way.
+    return count if count >= MIXED * len(log.rows) else 0
+
+
+def _drawn(log: Log) -> int:
+    """Return how many prompts never come with the same parameters that change answers."""
+    said: dict[object, list[str]] = defaultdict(list)
+    for row in log.rows:
+        if row.params:
+            same = (row.tenant, row.model, row.adapter, row.content)
+            said[same].append(canonical_params(json.loads(row.params)))
+    new = [all_ for all_ in said.values() if len(set(all_)) == len(all_) >= _EACH_NEW]
+    return len(new) if len(new) >= FEW else 0
 
 
 def _heads(log: Log) -> list[Head]:

@@ -22,8 +22,8 @@ from warmup_lib.doctor import (
 )
 from warmup_lib.doctor.base import TRAPS, Part, Trap, joined
 from warmup_lib.doctor.log import Log, read_log
+from warmup_lib.doctor.scan import look
 from warmup_lib.doctor.splits import find_splits
-from warmup_lib.doctor.store import look
 from warmup_lib.errors import InputDataError, TargetUnavailable
 from warmup_lib.ingest.reader import Tally, read_requests
 from warmup_lib.keys import Keys
@@ -181,11 +181,14 @@ def examine(
         progress: Told how many tensors were loaded.
 
     Raises:
-        InputDataError: The model folder or the log can't be used.
+        InputDataError: Nothing was given, or the model folder or the log can't be used.
         ConfigError: The host refuses the key.
     """
     run = _Examination(given, progress)
     receipts = _receipts(given.lake)
+    inputs = (given.model_dir, given.host, given.store, given.requests, receipts)
+    if all(one is None for one in inputs):
+        raise InputDataError("nothing to look at: give --requests, --redis, --host or --model-dir")
     run.folder(receipts)
     log = None
     if given.requests is not None:
@@ -213,7 +216,10 @@ async def _targets(run: _Examination, log: Log | None, receipts: pa.Table | None
 def _log(file: Path, config: Config, keys: Keys) -> Log:
     tally = Tally()
     rows = read_requests([file], "auto", config, keys, tally=tally)
-    return read_log(rows, tally.nameless)
+    log = read_log(rows, tally.nameless)
+    if not log.rows and not log.own:
+        raise InputDataError("the log holds no requests of an application's, and no warm-up")
+    return log
 
 
 def _receipts(lake: Lake | None) -> pa.Table | None:

@@ -40,7 +40,7 @@ def look_at_store(kept: Kept, tenants: int | None) -> Part:
             of them may rightly have a key of its own.
     """
     if not kept.values:
-        return Part("not_checked", "the Redis holds no cached answers")
+        return Part("not_checked", kept.empty)
     several = [(same, by) for same in kept.copies() if (by := _names(same, tenants))]
     if len(several) >= FEW:
         keys = sum(len(same) for same, _ in several)
@@ -50,7 +50,7 @@ def look_at_store(kept: Kept, tenants: int | None) -> Part:
             f"{', '.join(name for name, _ in names.most_common())}"
         )
         return Part("found", told, ALLOWED)
-    return Part("ok", f"the Redis keeps {counted(len(kept.values), 'answer')} under one key each")
+    return kept.sound(f"the Redis keeps {counted(len(kept.values), 'answer')} under one key each")
 
 
 def _names(same: Sequence[Stored], tenants: int | None) -> set[str]:

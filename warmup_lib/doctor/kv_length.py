@@ -29,6 +29,11 @@ STATIC_TEXTS = 10
 SPREAD = 64
 """Texts of so many lengths, this many characters apart, have no reason to be equal in tokens."""
 
+_ALONE = 3
+_BESIDE = 4
+"""A static length is so many times as frequent as each length up to so many tokens beside it;
+short texts are of many sizes too, and of few lengths, all of which are frequent."""
+
 _TYPICAL = 0.95
 
 _OWN_LENGTH = (
@@ -43,11 +48,13 @@ def look_at_log(log: Log) -> Part:
     rows = [row for row in log.rows if row.prompt_tokens]
     if len(rows) < LEAST:
         return Part("not_checked", f"the log holds {len(rows)} prompt lengths; {LEAST} tell")
-    for tokens, count in Counter(row.prompt_tokens for row in rows).most_common(3):
+    counts = Counter(row.prompt_tokens for row in rows)
+    for tokens, count in counts.most_common(3):
         sizes = {_characters(row) for row in rows if row.prompt_tokens == tokens}
         texts = sorted(sizes)
         spread = texts[-1] - texts[0] >= SPREAD and len(texts) >= STATIC_TEXTS
-        if count >= STATIC_SHARE * len(rows) and spread:
+        beside = max(counts[tokens + n] for n in range(-_BESIDE, _BESIDE + 1) if n)
+        if count >= max(STATIC_SHARE * len(rows), _ALONE * beside) and spread:
             told = (
                 f"{count:,} of {counted(len(rows), 'prompt')} have {tokens:,} tokens, and texts of "
                 f"{texts[0]:,} to {texts[-1]:,} characters: they are padded or cut"

@@ -8,11 +8,15 @@ from collections.abc import Iterable
 
 from warmup_lib.doctor.base import Part, counted
 from warmup_lib.doctor.log import Log, Row
+from warmup_lib.doctor.splits import FEW
 from warmup_lib.doctor.store import Index, Kept, Stored, asked
 from warmup_lib.keys import FALLBACK_TENANTS, Keys, take_apart
 from warmup_lib.targets.chat import Chat, Head, own
 from warmup_lib.targets.host import ModelHost
 from warmup_lib.targets.metrics import cache_size
+
+_NAMES = frozenset({"global", "public", "shared"})
+"""Defaults by which a tenant can be called, too: sessions that name a real tenant as well tell."""
 
 IN_EVERY_KEY = (
     "Put the tenant into every key, with no default (docs/keys.md); where one Redis for each "
@@ -40,7 +44,7 @@ def look_at_log(log: Log, keys: Keys) -> Part:
     if wrong := _other_scopes(log.rows, keys):
         told.append(f"looked up under another tenant's keys: {counted(wrong, 'request')}")
         remedies.append(IN_EVERY_KEY)
-    defaults = {name for name in log.tenants if name.strip().lower() in FALLBACK_TENANTS}
+    defaults = _defaults(log)
     if defaults and log.tenants - defaults:
         count = sum(row.tenant in defaults for row in log.rows)
         told.append(f"with a default in the tenant's place: {counted(count, 'request')}")
@@ -53,6 +57,20 @@ def look_at_log(log: Log, keys: Keys) -> Part:
     looked = len({key.text for row in log.rows for key in row.keys})
     kept = f", and no key of {looked:,} is another's" if looked else ""
     return Part("ok", f"each request names one of {counted(len(log.tenants), 'tenant')}{kept}")
+
+
+def _defaults(log: Log) -> set[str]:
+    """Return what stands in the tenant's place where a request named none."""
+    names = {name for name in log.tenants if name.strip().lower() in FALLBACK_TENANTS}
+    sessions: dict[str, set[str]] = defaultdict(set)
+    for row in log.rows:
+        if row.session_id:
+            sessions["" if row.tenant not in names else row.tenant].add(row.session_id)
+    return {
+        name
+        for name in names
+        if name.strip().lower() not in _NAMES or len(sessions[name] & sessions[""]) >= FEW
+    }
 
 
 def _shared_keys(rows: Iterable[Row]) -> set[str]:
@@ -84,7 +102,7 @@ def look_at_store(kept: Kept, log: Log | None) -> Part:
         log: Requests, which tell whose questions are stored; None: not given.
     """
     if not kept.values and not kept.indexes:
-        return Part("not_checked", "the Redis holds no cached answers")
+        return Part("not_checked", kept.empty)
     asking = _asking(log)
     told, remedies = [], []
     if shared := [index for index in kept.indexes if _is_shared(index, kept, asking)]:
@@ -100,9 +118,8 @@ def look_at_store(kept: Kept, log: Log | None) -> Part:
         remedies.append(IN_EVERY_KEY)
     if told:
         return Part("found", "; ".join(told), " ".join(remedies))
-    count = f"{counted(len(kept.values), 'cached answer')} name a tenant in their keys"
-    part = "" if kept.whole else f" (of the first {kept.keys:,} keys)"
-    return Part("ok", f"{count}{part}; no search index is shared")
+    count = f"with a tenant in the key: {counted(len(kept.values), 'cached answer')}"
+    return kept.sound(f"{count}; no search index is shared")
 
 
 def _asking(log: Log | None) -> dict[str, set[str]]:
