@@ -9,13 +9,53 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_AROUND = re.compile(r"\bno-(?:cache|store)\b|(?<![\w-])max-age\s*=\s*\"?0+(?!\d)", re.IGNORECASE)
+_AROUND = re.compile(
+    r"(?<![\w-])(?:no-(?:cache|store)(?![\w-])|max-age\s*=\s*\"?0+(?!\d))", re.IGNORECASE
+)
 _FALSE = frozenset({"", "0", "false", "no", "none", "null", "off"})
 
 
 def truthy(value: Any) -> bool:
     """Return whether a flag is set; `"false"`, `"0"`, `"no"` and their like are not."""
     return value.strip().casefold() not in _FALSE if isinstance(value, str) else bool(value)
+
+
+def joined(headers: Mapping[Any, Any]) -> dict[str, str]:
+    """Return headers, names in lower case, the values of a repeated one joined by commas.
+
+    That is what HTTP says a repeated header means.
+
+    Args:
+        headers: Texts or bytes, as servers have them; `items()` may name one twice. What is neither
+            is left out.
+    """
+    found: dict[str, str] = {}
+    for pair in headers.items():
+        name, value = map(_text, pair)
+        if name is not None and value is not None:
+            name = name.casefold()
+            found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
+
+
+def pragma_in(extra: Mapping[str, Any]) -> str | None:
+    """Return the header `pragma` in the further fields of a log row; None: it has none.
+
+    Args:
+        extra: The fields, where headers lie under `headers` or `metadata`.
+    """
+    for place in (extra.get("metadata"), extra.get("headers")):
+        if isinstance(place, Mapping):
+            found = joined(place).get("pragma") or pragma_in(place)
+            if found:
+                return found
+    return None
+
+
+def _text(held: Any) -> str | None:
+    if isinstance(held, bytes):
+        return held.decode("latin-1")
+    return held if isinstance(held, str) else None
 
 
 def by_header(cache_control: Any, pragma: Any = None) -> bool:

@@ -189,5 +189,5 @@ def owner(fields: Mapping[str, bytes]) -> str | None:
         ValueError: Its metadata are none.
     """
     held = json.loads(fields.get("metadata", b"{}"))
-    found: str | None = held.get("item_id") if isinstance(held, dict) else None
-    return found
+    found = held.get("item_id") if isinstance(held, dict) else None
+    return found if isinstance(found, str) else None

@@ -145,6 +145,21 @@ def test_a_lookup_that_fails_counts_nothing_and_tells_no_message(seen: Seen) -> 
     assert "a prompt" not in span.to_json()
 
 
+def test_tenants_beyond_the_first_are_counted_as_others_with_their_layer(seen: Seen) -> None:
+    """However many there are, no layer's hit is lost in a sum without attributes."""
+    tenants = [f"{n:016x}" for n in range(3000)]
+    for found in ("absent", "hit"):
+        for scope in tenants:
+            with current().lookup(scope) as told:
+                told.evidence = Evidence((Looked("responses", found, KEY),))  # type: ignore[arg-type]
+    for name in ("cache.hits.total", "cache.misses.total"):
+        points = seen.points(name)
+        assert {a["warmup.layer"] for a, _ in points} == {"responses"}
+        by = {a["warmup.tenant"]: p.value for a, p in points}
+        assert by == dict.fromkeys(tenants[:50], 1) | {"other": 2950}
+    assert seen.spans[-1].attributes["warmup.tenant"] == tenants[-1]
+
+
 def test_a_batch_that_fails_is_measured_too(seen: Seen) -> None:
     with current().batch("responses", "cache", "redis") as batch:
         batch.key_hashes = ["aa", "bb"]

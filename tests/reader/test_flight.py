@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import redis
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from tests.layers.building import axis
 from warmup_lib.keys import Request
-from warmup_lib.reader import Cache, Computed, Found, Reader
+from warmup_lib.observe.instruments import Instruments, using
+from warmup_lib.reader import Cache, Computed, Found, Reader, SyncReader
 
 pytestmark = pytest.mark.stack
 ASK = Request("acme", "m", "What is new?")
@@ -170,3 +175,117 @@ def test_a_request_round_the_caches_computes_for_itself_and_leaves_nothing(
         ("answer 2", "header"),
     ]
     assert not after.hit
+
+
+def test_a_computation_that_asks_for_its_own_answer_is_refused_at_once(
+    cache: Cache, reading: Any
+) -> None:
+    async def around_itself(reader: Reader, segment: str | None) -> Found:
+        async def compute() -> str:
+            found = await reader.get_or_compute(ASK, compute, user_segment=segment)
+            return found.answer or ""
+
+        return await reader.get_or_compute(ASK, compute)
+
+    async def through_another(reader: Reader) -> tuple[Found, Found]:
+        left: list[asyncio.Task[Found]] = []
+
+        async def later() -> Found:
+            await asyncio.sleep(0.05)
+            return await reader.get_or_compute(ASK, Model(0))
+
+        async def compute() -> str:
+            left.append(asyncio.create_task(later()))
+            other = await reader.get_or_compute(Request("acme", "m", "Part?"), Model(0))
+            return f"from {other.answer}"
+
+        return await reader.get_or_compute(ASK, compute), await left[0]
+
+    for segment in (None, "vip"):  # by the same flight, and by the lock of another one
+        with pytest.raises(RuntimeError, match="very answer"):
+            reading(cache, lambda reader, told=segment: around_itself(reader, told))
+    found, later = reading(cache, through_another)
+    assert found.answer == later.answer == "from answer 1"
+    with SyncReader(cache) as reader:
+        other = Request("acme", "m", "Else?")
+
+        def compute() -> str:
+            return reader.get_or_compute(other, compute).answer or ""
+
+        with pytest.raises(RuntimeError, match="very answer"):
+            reader.get_or_compute(other, compute)
+
+
+def test_threads_share_one_computation(cache: Cache) -> None:
+    calls: list[int] = []
+
+    def compute() -> Computed:
+        calls.append(len(calls))
+        time.sleep(0.1)
+        return Computed("answer", detail=len(calls))
+
+    with SyncReader(cache) as reader, ThreadPoolExecutor(32) as threads:
+        asks = [threads.submit(reader.get_or_compute, ASK, compute) for _ in range(32)]
+        found = [one.result() for one in asks]
+        assert len(calls) == 1
+        assert {(one.answer, one.stored or one.hit) for one in found} == {("answer", True)}
+        assert sum(not (one.joined or one.hit) for one in found) == 1
+        assert reader.get_or_compute(ASK, compute).hit
+        around = reader.get_or_compute(ASK, compute, headers={"cache-control": "no-store"})
+        assert (around.evidence.bypass, around.hit, len(calls)) == ("header", False, 2)
+
+
+def test_threads_wait_for_what_an_event_loop_computes(cache: Cache, reading: Any) -> None:
+    model = Model(0.3)
+
+    async def work(reader: Reader) -> tuple[Found, Found]:
+        computing = asyncio.create_task(reader.get_or_compute(ASK, model))
+        await asyncio.sleep(0.1)
+        with SyncReader(cache) as other:
+            waiting = asyncio.to_thread(other.get_or_compute, ASK, lambda: "never")
+            first, second = await asyncio.gather(computing, waiting)
+            return first, second
+
+    first, second = reading(cache, work)
+    assert (first.answer, second.answer, second.joined) == ("answer 1", "answer 1", True)
+
+
+def test_a_thread_whose_computation_fails_tells_all_who_wait_and_gives_the_lock_back(
+    cache: Cache,
+) -> None:
+    def compute() -> str:
+        time.sleep(0.1)
+        raise ValueError("no model")
+
+    with SyncReader(cache) as reader, ThreadPoolExecutor(4) as threads:
+        asks = [threads.submit(reader.get_or_compute, ASK, compute) for _ in range(4)]
+        assert [type(one.exception()) for one in asks] == [ValueError] * 4
+        assert reader.get_or_compute(ASK, lambda: "made").stored
+
+
+def test_who_joins_waits_for_the_look_and_is_timed_for_that_alone(
+    cache: Cache, reading: Any
+) -> None:
+    metrics = InMemoryMetricReader()
+    model = Model(0.2)
+
+    async def work(reader: Reader) -> None:
+        first = [asyncio.create_task(reader.get_or_compute(ASK, model)) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        await asyncio.gather(*first, *(reader.get_or_compute(ASK, model) for _ in range(5)))
+
+    with using(Instruments(MeterProvider([metrics]))):
+        reading(cache, work)
+    data = metrics.get_metrics_data()
+    assert data is not None
+    points = {
+        metric.name: metric.data.data_points
+        for resource in data.resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+    assert {point.value for point in points["cache.misses.total"]} == {8}
+    [timed] = points["cache.lookup.duration"]
+    assert timed.count == 3  # five came when the look was over
+    assert timed.max < 0.1
+    assert timed.min > timed.max / 4  # those who joined waited as long as the first one

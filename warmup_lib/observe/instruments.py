@@ -32,7 +32,12 @@ MISS_CAUSE = "cache.miss.cause"
 WARMUP_LAYER = "warmup.layer"
 WARMUP_TIER = "warmup.tier"
 TENANT = "warmup.tenant"
-"""The 16 hex digits that stand for a tenant in keys (`Keys.scope`)."""
+"""The 16 hex digits that stand for a tenant in keys (`Keys.scope`), or `OTHER`."""
+MOST_TENANTS = 50
+"""Tenants that get figures of their own. A metric has so few series then that none is summed up
+without its layer, as the SDK does beyond 2,000."""
+OTHER = "other"
+"""All other tenants."""
 PLAN = "warmup.plan"
 RESULT = "warmup.result"
 
@@ -95,6 +100,7 @@ class Instruments:
         tracers: trace.TracerProvider | None = None,
     ) -> None:
         meter = metrics.get_meter("warmup_lib", __version__, meter_provider=meters)
+        self._tenants: set[str] = set()
         self._tracer = trace.get_tracer("warmup_lib", __version__, tracer_provider=tracers)
         self._hits = meter.create_counter(
             "cache.hits.total", description="Looks that found an entry that serves the request"
@@ -136,30 +142,39 @@ class Instruments:
     # -- lookups ---------------------------------------------------------------------------------
 
     @contextmanager
-    def lookup(self, scope: str) -> Iterator[Looking]:
+    def lookup(self, scope: str, *, timed: bool = True) -> Iterator[Looking]:
         """Measure one lookup, layer by layer.
 
         Args:
-            scope: The tenant's hash (`Keys.scope`).
+            scope: The tenant's hash (`Keys.scope`); metrics name the first `MOST_TENANTS`.
+            timed: Whether it takes the time that a lookup takes: not one that was over before.
         """
         looking = Looking()
         begun = time.perf_counter()
         with self._span("cache.lookup") as span:
             yield looking
             served, evidence = looking.served, looking.evidence
-            for attributes in _counted(evidence, scope):
+            for attributes in _counted(evidence, self._named(scope)):
                 (self._hits if attributes[CACHE_HIT] else self._misses).add(1, attributes)
             about = _about(served.layer if served else "", served is not None)
-            self._lookup_s.record(time.perf_counter() - begun, about)
+            if timed:
+                self._lookup_s.record(time.perf_counter() - begun, about)
             if span.is_recording() and evidence is not None:
                 span.set_attributes({**about, TENANT: scope, CACHE_BACKEND: "redis"})
-                key = _named(served) if served else _first_named(evidence)
+                key = _entry(served) if served else _first_named(evidence)
                 if key:
                     span.set_attribute(CACHE_KEY_HASH, key_hash(key))
                 if evidence.bypass:
                     span.set_attribute(MISS_CAUSE, _BYPASSES[evidence.bypass])
                 for look in evidence.looked:
                     span.add_event("cache.look", _look_event(look))
+
+    def _named(self, scope: str) -> str:
+        if scope not in self._tenants:
+            if len(self._tenants) >= MOST_TENANTS:
+                return OTHER
+            self._tenants.add(scope)
+        return scope
 
     # -- warming ---------------------------------------------------------------------------------
 
@@ -255,7 +270,7 @@ def _counted(evidence: Evidence | None, scope: str) -> Iterator[Mapping[str, str
         yield {**_attributes("", "absent", scope), MISS_CAUSE: _BYPASSES[evidence.bypass]}
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=2048)
 def _attributes(layer: str, found: str, scope: str) -> Mapping[str, str | bool]:
     hit = found == "hit"
     told = {**_about(layer, hit), CACHE_BACKEND: "redis", TENANT: scope}
@@ -277,19 +292,19 @@ def _about(layer: str, hit: bool) -> dict[str, str | bool]:
     return told
 
 
-def _named(look: Looked) -> str:
+def _entry(look: Looked) -> str:
     return look.nearest or look.key
 
 
 def _first_named(evidence: Evidence) -> str:
-    return next((_named(look) for look in evidence.looked), "")
+    return next((_entry(look) for look in evidence.looked), "")
 
 
 def _look_event(look: Looked) -> dict[str, str | float]:
     told: dict[str, str | float] = {
         WARMUP_LAYER: look.layer,
         "cache.found": look.found,
-        CACHE_KEY_HASH: key_hash(_named(look)),
+        CACHE_KEY_HASH: key_hash(_entry(look)),
     }
     if look.similarity is not None:
         told["cache.similarity"] = look.similarity

@@ -6,11 +6,12 @@ It stands on redis, the key contract and OpenTelemetry's API; the encoder is han
 from __future__ import annotations
 
 from warmup_lib.reader.cache import Cache, Encode
-from warmup_lib.reader.client import Reader, SyncReader
+from warmup_lib.reader.client import Reader
 from warmup_lib.reader.found import Computed, Found
 from warmup_lib.reader.mirror import Mirror
 from warmup_lib.reader.openai import chat_body, request_of
 from warmup_lib.reader.record import log_row
+from warmup_lib.reader.threads import SyncReader
 
 __all__ = [
     "Cache",

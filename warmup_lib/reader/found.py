@@ -42,6 +42,7 @@ class Found:
         computed: What `compute` gave, where it was called for this request or one like it.
         joined: Another request's computation gave the answer.
         stored: Whether the computed answer was stored.
+        reached: Whether the Redis answered every look; where not, nothing was stored either.
     """
 
     hit: bool
@@ -58,6 +59,7 @@ class Found:
     computed: Computed | None = None
     joined: bool = False
     stored: bool = False
+    reached: bool = True
 
     @property
     def layer(self) -> str | None:

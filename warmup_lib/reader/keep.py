@@ -8,12 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from warmup_lib.errors import InputDataError
 from warmup_lib.places import answer_fields
+from warmup_lib.reader.asked import Asked
 from warmup_lib.reader.cache import Cache
-from warmup_lib.reader.look import Asked
 from warmup_lib.search import Command, create_answer_index
 
 _UNLOCK = "if redis.call('GET',KEYS[1])==ARGV[1] then return redis.call('DEL',KEYS[1]) end return 0"
+
+# What has the right length is left with its own lifetime; all else there is damaged, or nothing.
+_KEEP_VECTOR = """
+if redis.pcall('STRLEN',KEYS[1])==string.len(ARGV[1]) then return 0 end
+return redis.call('SET',KEYS[1],ARGV[1],'EXAT',ARGV[2])"""
 
 
 def keeping(
@@ -39,7 +45,7 @@ def keeping(
     commands += [["MULTI"], ["HSET", key, *pairs], ["EXPIREAT", key, expires]]
     if vector is not None:
         place = places.embedding(request.tenant, asked.identity.text)
-        commands.append(["SET", place, vector, "NX", "EXAT", expires])
+        commands.append(["EVAL", _KEEP_VECTOR, 1, place, vector, expires])
     return [*commands, ["EXEC"]]
 
 
@@ -50,6 +56,17 @@ def kept(replies: Sequence[Any]) -> bool:
     """
     done = replies[-1]
     return isinstance(done, list) and not any(isinstance(one, Exception) for one in done)
+
+
+def fitting(cache: Cache, vector: bytes | None) -> bytes | None:
+    """Return a vector that an application hands in.
+
+    Raises:
+        InputDataError: It is none of this cache's encoder.
+    """
+    if vector is not None and len(vector) != 4 * cache.dimension:
+        raise InputDataError(f"the vector must be {cache.dimension} numbers, float32")
+    return vector
 
 
 def locking(lock_key: str, word: str, lock_s: float) -> Command:
@@ -71,5 +88,8 @@ def awaited(replies: Sequence[Any]) -> tuple[str | None, bool]:
     """Return the answer that is there by now, and whether somebody still computes it."""
     answer, computing = replies
     if isinstance(answer, bytes):
-        return answer.decode(errors="replace"), False
+        try:
+            return answer.decode() or None, False
+        except UnicodeDecodeError:
+            return None, False
     return None, answer is None and computing == 1

@@ -11,6 +11,7 @@ from typing import Any
 import redis.asyncio as aio
 from redis.exceptions import RedisError
 
+from warmup_lib.bypass import joined
 from warmup_lib.keys import KEY_VERSION
 
 MIRROR = f"{KEY_VERSION}:mirror"
@@ -36,17 +37,18 @@ class Mirror:
         timeouts = {"socket_timeout": _TIMEOUT_S, "socket_connect_timeout": _TIMEOUT_S}
         self._redis: Any = aio.from_url(url, protocol=2, **timeouts)
 
-    async def copy(self, method: str, headers: Mapping[str, str], body: Any) -> None:
+    async def copy(self, method: str, headers: Mapping[Any, Any], body: Any) -> None:
         """Copy one request, or don't, as the draw has it.
 
         Args:
             method: Its HTTP method.
-            headers: Its headers, names in lower case.
+            headers: Its headers, a repeated one as the reader takes it.
             body: Its body, as JSON holds it.
         """
         if random.random() >= self._share:
             return
-        kept = {name: headers[name] for name in MIRRORED if name in headers}
+        said = joined(headers)
+        kept = {name: said[name] for name in MIRRORED if name in said}
         fields = {"method": method, "headers": json.dumps(kept), "body": json.dumps(body)}
         with suppress(RedisError, OSError):
             await self._redis.xadd(MIRROR, fields, maxlen=_LENGTH, approximate=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from warmup_lib.bypass import joined
 from warmup_lib.evidence import FIELD
 from warmup_lib.keys import Request
 from warmup_lib.reader.found import Found
@@ -22,7 +23,7 @@ def log_row(
     messages: Any,
     found: Found,
     *,
-    headers: Mapping[str, str],
+    headers: Mapping[Any, Any],
     user_segment: str | None = None,
     asked: Mapping[str, Any] | None = None,
     usage: Mapping[str, Any] | None = None,
@@ -36,14 +37,15 @@ def log_row(
         request: The request.
         messages: Its messages as sent.
         found: What the reader gave.
-        headers: Its headers, of which only those are kept that change how caches are used.
+        headers: Its headers, as the reader takes them, of which only those are kept that change how
+            caches are used.
         user_segment: Segment of the user.
         asked: What the evidence says of the model host, by the fields of `Evidence`: `host`,
             `host_epoch`, `host_ready`, `adapter`, `salt`.
         usage: The host's `usage` object.
         told: Further fields of the row, such as `status`, `ttft_ms` and `latency_ms`.
     """
-    counts = dict(usage or {})
+    counts, said = dict(usage or {}), joined(headers)
     row = {
         "request_id": request_id,
         "ts": at.isoformat(),
@@ -55,8 +57,8 @@ def log_row(
         "messages": messages,
         "tools": request.tools,
         "params": dict(request.params),
-        "cache_control": headers.get("cache-control"),
-        "headers": {name: headers[name] for name in _MARKS if name in headers},
+        "cache_control": said.get("cache-control"),
+        "headers": {name: said[name] for name in _MARKS if name in said},
         "response": found.answer,
         "prompt_tokens": counts.get("prompt_tokens"),
         "completion_tokens": counts.get("completion_tokens"),

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import hiredis
 import redis
 import redis.asyncio as aio
+from redis.asyncio.connection import parse_url as async_parse_url
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.connection import parse_url
+from redis.exceptions import ResponseError
 from redis.retry import Retry
 
 from warmup_lib.search import Command
@@ -24,14 +28,21 @@ CONNECTIONS = 32
 """Most connections of one reader; further requests wait for one, within their time limit."""
 
 _Gone = (redis.exceptions.ConnectionError, OSError)
-_Fault = (RedisError, OSError, TimeoutError)
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """The idle connections of one event loop, in which alone they can be used."""
+
+    free: list[Any] = field(default_factory=list)
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONNECTIONS))
 
 
 class AsyncWire:
     """Round trips for asyncio.
 
     Args:
-        url: `redis://`, `rediss://` or `unix://`.
+        url: `redis://`, `rediss://` or `unix://`; it can't change how replies are read.
         timeout_s: Longest wait for one round trip, connecting included.
 
     Attributes:
@@ -41,44 +52,57 @@ class AsyncWire:
     def __init__(self, url: str, timeout_s: float) -> None:
         self.epoch: str | None = None
         self._timeout_s = timeout_s
-        self._pool: Any = aio.ConnectionPool.from_url(
-            url,
-            protocol=2,
-            socket_timeout=None,
-            socket_connect_timeout=timeout_s,
-            retry=AsyncRetry(NoBackoff(), 0),
-        )
-        self._free: list[Any] = []
-        self._turns = asyncio.Semaphore(CONNECTIONS)
+        limits = {"socket_timeout": None, "socket_connect_timeout": timeout_s}
+        ours: dict[str, Any] = _READ | limits | {"retry": AsyncRetry(NoBackoff(), 0)}
+        options: dict[str, Any] = dict(async_parse_url(url))
+        self._pool: Any = aio.ConnectionPool(**options | ours)
+        self._lanes: dict[asyncio.AbstractEventLoop, _Lane] = {}
 
     async def ask(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies, in order; an exception for each that failed."""
-        packed = _packed(commands)
         try:
-            async with asyncio.timeout(self._timeout_s), self._turns:
-                if self._free:
+            packed, lane = _packed(commands), self._lane()
+            async with asyncio.timeout(self._timeout_s), lane.turns:
+                if lane.free:
                     try:
-                        return await self._round(self._free.pop(), packed, len(commands))
+                        return await self._round(lane, lane.free.pop(), packed, len(commands))
                     except _Gone:
                         await self.close()  # the server closed it, and those beside it
-                return await self._round(await self._connect(), packed, len(commands))
-        except _Fault as error:
+                connection = await self._connect()
+                return await self._round(lane, connection, packed, len(commands))
+        except Exception as error:
             return [error] * len(commands)
 
     async def close(self) -> None:
-        """Close the connections."""
-        while self._free:
-            await self._free.pop().disconnect(nowait=True)
+        """Close the connections of this event loop."""
+        lane = self._lane()
+        while lane.free:
+            await lane.free.pop().disconnect(nowait=True)
+
+    def _lane(self) -> _Lane:
+        loop = asyncio.get_running_loop()
+        lane = self._lanes.get(loop)
+        if lane is None:
+            for ended in [one for one in list(self._lanes) if one.is_closed()]:
+                self._lanes.pop(ended, None)
+            lane = self._lanes.setdefault(loop, _Lane())
+        return lane
 
     async def _connect(self) -> Any:
         connection = self._pool.make_connection()
         await connection.connect()
-        [info] = await self._round(connection, _ABOUT, 1)
-        self._free.remove(connection)
+        [info] = await self._replies(connection, _ABOUT, 1)
         self.epoch = _run_id(info)
         return connection
 
-    async def _round(self, connection: Any, packed: list[bytes], count: int) -> list[Any]:
+    async def _round(
+        self, lane: _Lane, connection: Any, packed: list[bytes], count: int
+    ) -> list[Any]:
+        replies = await self._replies(connection, packed, count)
+        lane.free.append(connection)
+        return replies
+
+    async def _replies(self, connection: Any, packed: list[bytes], count: int) -> list[Any]:
         replies: list[Any] = []
         try:
             await connection.send_packed_command(packed, check_health=False)
@@ -90,7 +114,6 @@ class AsyncWire:
         except BaseException:
             await connection.disconnect(nowait=True)  # a late reply must reach nobody else
             raise
-        self._free.append(connection)
         return replies
 
 
@@ -98,7 +121,7 @@ class SyncWire:
     """Round trips for threads: the same, a connection each.
 
     Args:
-        url: `redis://`, `rediss://` or `unix://`.
+        url: `redis://`, `rediss://` or `unix://`; it can't change how replies are read.
         timeout_s: Longest wait for one reply.
 
     Attributes:
@@ -107,19 +130,16 @@ class SyncWire:
 
     def __init__(self, url: str, timeout_s: float) -> None:
         self.epoch: str | None = None
-        self._pool: Any = redis.ConnectionPool.from_url(
-            url,
-            protocol=2,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            retry=Retry(NoBackoff(), 0),
-        )
+        limits = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+        ours: dict[str, Any] = _READ | limits | {"retry": Retry(NoBackoff(), 0)}
+        options = parse_url(url)  # type: ignore[no-untyped-call]
+        self._pool: Any = redis.ConnectionPool(**options | ours)
         self._free: list[Any] = []
 
     def ask(self, commands: Sequence[Command]) -> list[Any]:
         """Return the replies, in order; an exception for each that failed."""
-        packed = _packed(commands)
         try:
+            packed = _packed(commands)
             try:
                 connection = self._free.pop()
             except IndexError:
@@ -129,23 +149,28 @@ class SyncWire:
             except _Gone:
                 self.close()
                 return self._round(self._connect(), packed, len(commands))
-        except _Fault as error:
+        except Exception as error:
             return [error] * len(commands)
 
     def close(self) -> None:
         """Close the connections."""
-        while self._free:
-            self._free.pop().disconnect()
+        with suppress(IndexError):  # of two threads that close, one finds none left
+            while True:
+                self._free.pop().disconnect()
 
     def _connect(self) -> Any:
         connection = self._pool.make_connection()
         connection.connect()
-        [info] = self._round(connection, _ABOUT, 1)
-        self._free.remove(connection)
+        [info] = self._replies(connection, _ABOUT, 1)
         self.epoch = _run_id(info)
         return connection
 
     def _round(self, connection: Any, packed: list[bytes], count: int) -> list[Any]:
+        replies = self._replies(connection, packed, count)
+        self._free.append(connection)
+        return replies
+
+    def _replies(self, connection: Any, packed: list[bytes], count: int) -> list[Any]:
         replies: list[Any] = []
         try:
             connection.send_packed_command(packed, check_health=False)
@@ -157,7 +182,6 @@ class SyncWire:
         except BaseException:
             connection.disconnect()
             raise
-        self._free.append(connection)
         return replies
 
 
@@ -167,6 +191,7 @@ def _packed(commands: Sequence[Command]) -> list[bytes]:
     return [b"".join(pieces)]
 
 
+_READ = {"protocol": 2, "decode_responses": False}
 _ABOUT = _packed([["INFO", "server"]])
 
 
