@@ -42,9 +42,9 @@ def pragma_in(extra: Mapping[str, Any]) -> str | None:
     """Return the header `pragma` in the further fields of a log row; None: it has none.
 
     Args:
-        extra: The fields, where headers lie under `headers` or `metadata`.
+        extra: The fields, where headers lie under `headers` or `metadata`, maybe those of a body.
     """
-    for place in (extra.get("metadata"), extra.get("headers")):
+    for place in map(extra.get, ("metadata", "headers", "body")):
         if isinstance(place, Mapping):
             found = joined(place).get("pragma") or pragma_in(place)
             if found:

@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter, defaultdict
 
-from warmup_lib.bypass import by_header
+from warmup_lib.bypass import by_header, pragma_in
 from warmup_lib.distil.volatile import Head, volatile
 from warmup_lib.doctor.base import Part, counted
 from warmup_lib.doctor.callers import MIXED, Around, around, many
@@ -112,7 +112,7 @@ def _unlooked(row: Row) -> bool:
 def _way(row: Row) -> str:
     if row.evidence is not None and row.evidence.bypass is not None:
         return str(row.evidence.bypass)
-    return "header" if by_header(row.cache_control) else "parameter"
+    return "header" if by_header(row.cache_control, pragma_in(row.extra)) else "parameter"
 
 
 def _ids(log: Log, splits: Splits) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warmup_lib.bypass import by_header
+from warmup_lib.bypass import by_header, pragma_in
 from warmup_lib.causes import Cause
 from warmup_lib.evidence import Evidence
 from warmup_lib.explain.miss import Asked, Miss, Verdict
@@ -72,9 +73,14 @@ def bypassed(rows: pa.Table) -> Iterable[tuple[Asked, Verdict]]:
 
 def _bypass(asked: Asked, evidence: Evidence | None) -> Verdict:
     said = evidence.bypass if evidence is not None else None
-    if said == "header" or (said is None and by_header(asked.cache_control)):
-        return Verdict(Cause.BYPASS_HEADER, "cache-control asks for it")
+    if said == "header" or (said is None and by_header(asked.cache_control, _pragma(asked.extra))):
+        return Verdict(Cause.BYPASS_HEADER, "a header asks for it")
     return Verdict(Cause.BYPASS_PARAMETER, "a parameter asks for it")
+
+
+def _pragma(extra: str | None) -> str | None:
+    held = json.loads(extra) if extra is not None and "pragma" in extra.casefold() else None
+    return pragma_in(held) if isinstance(held, Mapping) else None
 
 
 def as_table(rows: Sequence[Row]) -> pa.Table:
