@@ -90,7 +90,7 @@ def rebuild(talk: Conversation) -> list[dict[str, Any]]:
         ),
         (
             [{"role": "user", "prompt": True}, CALL, user("X")],
-            (None, "X", [{"role": "user", "prompt": [True]}, CALL]),
+            (None, "X", [{"role": "user", "prompt_": True}, CALL]),
         ),
         (
             [user([TEXT_PART]), CALL, user("X")],

@@ -145,9 +145,9 @@ def _is_text(content: Any) -> bool:
 def _told(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message as the history holds it: one text part is a text.
 
-    A member of the caller's that has our mark's name is put into a list, which the mark never is.
+    A member of the caller's that has our mark's name gets another one.
     """
-    told = {**message, _PLACE: [message[_PLACE]]} if message.get(_PLACE) else message
+    told = {f"{k}_" if k.rstrip("_") == _PLACE else k: v for k, v in message.items()}
     content = told.get("content")
     if isinstance(content, list) and len(content) == 1 and _is_bare(content[0]):
         return {**told, "content": _part_text(content[0])}

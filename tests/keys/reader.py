@@ -41,9 +41,12 @@ def ticked(cell: str) -> list[str]:
 
 FIELDS = {ticked(domain)[0]: ticked(fields) for _, domain, fields in rows("## Digests")}
 PARAMS = {
-    ticked(name)[0]: None if default == "none" else json.loads(ticked(default)[0])
-    for name, default in rows("### Parameters")
+    name: None if default == "none" else json.loads(ticked(default)[0])
+    for default, names in rows("### Parameters")
+    for name in ticked(names)
 }
+_NO_CHANGE = PAGE[PAGE.index("Known to change no answer") :]
+HARMLESS = set(ticked(_NO_CHANGE[: _NO_CHANGE.index("\n\n")]))
 
 
 def marks(text: str) -> Iterator[tuple[int, int, str]]:
@@ -144,6 +147,54 @@ def part_of(part: Any) -> Any:
     if isinstance(part, dict) and isinstance(part.get("text"), str):
         return part | {"text": canonical(part["text"])}
     return part
+
+
+def text_in(part: Any) -> Any:
+    """Return the text of a text part; None: it is another part."""
+    if isinstance(part, str):
+        return part
+    kinds = ("text", "input_text", "output_text")
+    is_text = isinstance(part, dict) and part.get("type", "text") in kinds
+    return part["text"] if is_text and isinstance(part.get("text"), str) else None
+
+
+def said(message: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return a message's text, and whether its content is nothing besides."""
+    content = message.get("content") or ""
+    found = [content] if isinstance(content, str) else [text_in(part) for part in content]
+    return "\n".join(one for one in found if one is not None), None not in found
+
+
+def apart(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the fields of a list of messages."""
+    system, n = [], 0
+    for n, message in enumerate([*messages, {}]):  # noqa: B007 - where the beginning ends
+        besides = {k for k, v in message.items() if v not in NONE}
+        besides -= {"role", "content", "cache_control"}
+        if message.get("role") not in ("system", "developer") or besides or not said(message)[1]:
+            break
+        system.append(said(message)[0])
+    ours = re.compile("prompt_*")
+    kept = [{k + "_" * bool(ours.fullmatch(k)): v for k, v in m.items()} for m in messages[n:]]
+    last = max(i for i, m in enumerate(kept) if m["role"] == "user" and said(m)[0].strip(WHITE))
+    prompt = said(kept[last])[0]
+    for message in kept:
+        parts = message.get("content")
+        alone = parts[0] if isinstance(parts, list) and len(parts) == 1 else None
+        if text_in(alone) is not None and (
+            isinstance(alone, str) or set(alone) <= {"type", "text"}
+        ):
+            message["content"] = text_in(alone)
+    place = {k: v for k, v in kept[last].items() if v not in NONE}
+    if said(place)[1]:
+        place.pop("content", None)
+    stays = set(place) > {"role"} or last + 1 < len(kept)
+    kept[last : last + 1] = [place | {"prompt": True}] if stays else []
+    return {
+        "system_prompt": "\n\n".join(one for one in system if one) or None,
+        "history": kept,
+        "prompt": prompt,
+    }
 
 
 class Reader:
