@@ -88,6 +88,10 @@ def test_a_backtest_of_what_traffic_keeps_warm_says_that_it_is_not_the_plan(
     gateway = {"generate": 0, "gateway_writes": True, "items": 3, "ttl": "1h"}
     report = run(lake, DAY, config(settings, responses=gateway))
     assert report.facts["left_out"]["responses"]["kept_warm"] == 1
+    roomy = {**settings, "budgets": {"redis_bytes": "100GB"}}
+    same = run(lake, DAY, config(roomy, responses=gateway), kind="roomy")
+    assert same.facts["left_out"] == report.facts["left_out"]
+    assert "natural_traffic" in report.facts["left_out"]["responses"]
     [note] = [note for note in report.notes if "backtest" in note]
     assert note.startswith("responses: ")
     assert "1 that traffic keeps warm (kept_warm) are not planned" in note

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmup_lib.config import Config
-from warmup_lib.plan.assembly import SECONDS, TENANT, Assembly, Entrant, pool_of
+from warmup_lib.plan.assembly import OF_LOG, SECONDS, TENANT, Assembly, Entrant, pool_of
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.packing import pack
@@ -152,7 +152,7 @@ def _beyond(
     """Say for each item that was not chosen which cap or budget had no room for it.
 
     It is the first that is full, the narrowest cap first. Where each has room for the item alone,
-    it is the one of which the item takes the most.
+    it is the one of which the item takes the most. What is left to traffic is no budget's.
     """
     left = problem.limit - problem.used(chosen)
     whole = np.where(chosen, 0, problem.cost)
@@ -167,6 +167,8 @@ def _beyond(
     for place in [*range(len(full) - 1, caps - 1, -1), *range(caps)]:
         said[full[place]] = place
     out = ~chosen[: len(table.part)]
+    natural = table.each(lambda offer: np.full(len(offer.proposed.by), offer.proposed.natural))
+    out &= ~natural | (said[: len(out)] != names.index(OF_LOG))
     return [
         {
             int(pool.rows[n]): names[said[row]]

@@ -63,6 +63,11 @@ class Proposed:
         return replace(self, quota=items, beyond=NATURAL)
 
     @property
+    def natural(self) -> bool:
+        """Whether what is beyond the quota is left to traffic."""
+        return self.beyond == NATURAL
+
+    @property
     def of_log(self) -> Ints:
         """Which source proposes each for the log, as a bit; 0: the demand as a whole, or none."""
         return self.by & _LOG
