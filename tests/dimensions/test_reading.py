@@ -71,20 +71,32 @@ def test_tenants_and_histories_are_questions_of_their_own() -> None:
     assert done.tenants == ["acme", "zeta"]
 
 
-def test_fields_of_extra_are_found_one_level_down_and_outcomes_left_out() -> None:
+def test_fields_of_extra_are_found_in_what_is_nested_and_outcomes_left_out() -> None:
     done = read(
         log(
             {"extra": '{"a/b":1,"meta":{"plan~":"x","deep":{"z":1}},"cost":1,"ok":true}'},
             {"extra": '{"a/b":2,"meta":{"plan~":"y","deep":{"z":2}},"cost":2,"weight":0.5}'},
-            {"extra": '{"cache_evidence":{"key":"k"},"finishReason":"stop","list":[1]}'},
+            {"extra": '{"cache_evidence":{"looked":[]},"finishReason":"stop","list":[1]}'},
+            {"extra": '{"list":[],"a":{"b":{"c":{"d":{"e":1}}}}}'},
         )
     )
     named = {name for name in done.values if name.startswith("extra.")}
-    assert named == {"extra.a/b", "extra.meta.plan~", "extra.ok"}
+    assert named == {
+        "extra.a/b", "extra.meta.plan~", "extra.meta.deep.z", "extra.ok", "extra.weight",
+        "extra.list",
+    }  # fmt: skip
+    assert _same(done.values["extra.list"], [0, 0, 1, 0])
+    assert done.left_out["extra.a.b.c.d"] == fields.DEEP
     assert done.left_out["extra.cost"] == fields.OUTCOME
     assert done.left_out["extra.finishReason"] == fields.OUTCOME
-    assert done.left_out["extra.cache_evidence.key"] == fields.OUTCOME
+    assert done.left_out["extra.cache_evidence.looked"] == fields.OUTCOME
+
+
+def test_fractions_of_many_values_are_measured() -> None:
+    given = {"weight": [n % 30 / 8 for n in range(300)], "factor": [n % 3 / 2 for n in range(300)]}
+    done = read(requests(draw(0, 300), np.zeros(300, np.int64), given))
     assert done.left_out["extra.weight"] == fields.MEASURED
+    assert distinct(done.values["extra.factor"]) == 3
 
 
 def test_ids_and_what_is_asked_for_are_left_out() -> None:
@@ -94,15 +106,6 @@ def test_ids_and_what_is_asked_for_are_left_out() -> None:
     assert done.left_out["extra.trace"] == fields.VOLATILE
     assert done.left_out["extra.device"] == fields.WANTED
     assert distinct(done.values["extra.pair"]) == 150
-
-
-def test_of_many_fields_those_that_split_most_are_studied() -> None:
-    many = {f"f{n:02}": [i % (n + 2) for i in range(200)] for n in range(30)}
-    rows = requests({"question": np.zeros(200, np.int64)}, np.zeros(200, np.int64), many)
-    done = read(rows)
-    assert len(done.values) == fields.MOST
-    assert done.left_out["extra.f00"] == fields.TOO_MANY
-    assert "extra.f29" in done.values
 
 
 def test_hours_are_those_of_the_zone() -> None:
@@ -116,7 +119,9 @@ def test_hours_are_those_of_the_zone() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [("extra.response_cost", True), ("extra.startTime", True), ("extra.HTTPError", True),
-     ("extra.plan", False), ("extra.timezone", False), ("extra.cost_centre", False)],
+     ("extra.rating", True), ("extra.user_rating", True), ("extra.credit_rating", False),
+     ("extra.unit_price", False), ("extra.plan", False), ("extra.timezone", False),
+     ("extra.cost_centre", False)],
 )  # fmt: skip
 def test_what_is_known_with_the_answer_is_told_by_the_last_word(name: str, said: bool) -> None:
     kept, out = fields.extra_fields([f'{{"{name[6:]}":"VARCHAR"}}'])

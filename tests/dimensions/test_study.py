@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from samples.generate import generate
 from samples.shipped import Shipped
 from tests.dimensions.logs import SIX, Drawn, Ints, draw, read, requests, study
 from warmup_lib.config import Config
+from warmup_lib.dimensions import fields
 from warmup_lib.dimensions.report import facts
 from warmup_lib.dimensions.stage import of_files
 from warmup_lib.dimensions.study import Study
@@ -120,6 +122,63 @@ def test_too_few_repeats_are_told_and_nothing_is_suggested() -> None:
     once = study(drawn | {"question": np.arange(200)}, lambda d: d["question"])
     assert once.verdicts["user_segment"] == "follows"
     assert "nothing can be said" in facts(once, None)["says"][0]
+
+
+def test_where_no_two_answers_are_equal_nothing_is_said_not_to_matter() -> None:
+    done = study(draw(4, 3000, 20), lambda d: np.arange(len(d["question"])))
+    assert done.suggested == ()
+    assert {done.verdicts[name] for name in SIX} == {"undecided"}
+    said = facts(done, None)["says"]
+    assert not any("alone makes the key" in one or "not needed" in one for one in said)
+    assert "100.00 % of hits would give another answer" in said[0]
+
+
+def test_where_the_question_alone_is_seen_to_make_the_key_it_is_said() -> None:
+    said = facts(study(draw(4, 3000, 100), lambda d: d["question"]), None)["says"]
+    assert said[0] == "No field was found that changes answers: the question alone makes the key."
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("flags", [["x"], ["y"]]),
+        ("credit_rating", ["A", "B"]),
+        ("factor", [0.5, 1.5]),
+        ("deep", [{"er": {"est": "x"}}, {"er": {"est": "y"}}]),
+    ],
+    ids=["list", "rating", "fractions", "nested"],
+)
+def test_a_field_of_an_odd_kind_that_matters_is_found(name: str, values: list[Any]) -> None:
+    drawn = draw(9, 2000, 20)
+    causal = np.random.default_rng(9).integers(0, 2, 2000)
+    done = Study(read(requests(drawn, causal, {name: [values[n] for n in causal]})))
+    assert done.suggested == ("extra.deep.er.est" if name == "deep" else f"extra.{name}",)
+    assert done.schemes["suggested"].wrong == 0
+
+
+@pytest.mark.parametrize("causal", [("switch",), ("switch", "lever")])
+def test_of_many_fields_none_that_matters_is_passed_over(causal: tuple[str, ...]) -> None:
+    rng = np.random.default_rng(1)
+    drawn = draw(1, 4000, 20)
+    more = {f"n{k}": rng.integers(0, 400, 4000).tolist() for k in range(30)}
+    more |= {name: rng.integers(0, 2, 4000).tolist() for name in ("switch", "lever")}
+    answer = np.sum([more[name] for name in causal], axis=0) % 2
+    done = Study(read(requests(drawn, answer, more)))
+    assert done.suggested == tuple(sorted(f"extra.{name}" for name in causal))
+    assert len(done.log.values) == fields.MOST
+    dropped = {n for n, why in done.log.left_out.items() if why == fields.TOO_MANY}
+    assert dropped <= {f"extra.n{k}" for k in range(30)} | {"session_id"}
+
+
+def test_what_was_left_out_is_told_where_answers_differ_without_a_field() -> None:
+    drawn = draw(2, 3000, 8) | {"session_id": np.zeros(3000, np.int64)}
+    del drawn["hour"]
+    answer = np.random.default_rng(2).integers(0, 2, 3000)
+    said = facts(Study(read(requests(drawn, answer, {"weather_at": answer.tolist()}))), None)
+    assert said["left_out"]["extra.weather_at"] == fields.OUTCOME
+    told = " ".join(said["says"])
+    assert "by chance (sampling), or by what was left out (extra.weather_at)" in told
+    assert "alone makes the key" not in told
 
 
 def test_keys_grow_with_every_field_and_costs_are_their_growth() -> None:

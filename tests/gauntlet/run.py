@@ -111,6 +111,7 @@ class Gauntlet:
         odd = [Shot(ask) for ask in world.there(world.corpus.odd) for _ in range(2)]
         hosted = armoury.on_host(self._on(world.hosts[0].name)[:6], world.hosts[0].name, None)
         calls = armoury.callers(resident)
+        world.keep_other_data()
         shots = [*armoury.healthy(resident, 80), *odd, *hosted, *calls]
         await self.send(armoury.shuffled(shots), "s")
         everything = ["--host", world.hosts[0].url, "--redis", world.redis_url]

@@ -81,15 +81,17 @@ class Armoury:
         return plain + spelt
 
     def callers(self, resident: Sequence[Ask], count: int = EACH) -> list[Shot]:
-        """Return the requests of a caller who means its `no-cache`."""
-        fields = {"extra": {"user_agent": "evaluation/1.4"}}
+        """Return the requests of callers who mean their `no-cache`: one, and one new each time."""
+        asks = self.some(resident, count)
+        named = [{"user_agent": "evaluation/1.4"} for _ in asks]
+        drawn = [{"user": f"evaluation-{n:05d}"} for n in range(len(asks))]
         return [
             Shot(
-                replace(ask, fields=fields),
+                replace(ask, fields={"extra": extra}),
                 dict.fromkeys(_LOOKED, Cause.BYPASS_HEADER),
                 headers={"cache-control": "no-cache"},
             )
-            for ask in self.some(resident, count)
+            for ask, extra in zip([*asks, *asks], [*named, *drawn], strict=True)
         ]
 
     # -- keys ------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -194,6 +195,15 @@ class World:
         }
         items = self.planned(layer)
         return {i.key_digest: statuses[i.item_id] for i in items if i.item_id in statuses}
+
+    def keep_other_data(self) -> None:
+        """Put into the Redis what others keep in theirs: jobs, forms, pages."""
+        for number in range(20):
+            job = {"data": "x", "result": "y", "status": "finished"}
+            self.redis.hset(f"rq:job:{uuid.UUID(int=number)}", mapping=job)
+            form = {"question": "How are you?", "answer": "fine"}
+            self.redis.hset(f"survey:{number}", mapping=form)
+            self.redis.set(f"cache:page:{number}", '{"result": "<html>", "status": 200}')
 
     # -- what breaks later -----------------------------------------------------------------------
 

@@ -45,6 +45,9 @@ class Dependence:
         fit: Correlation of "same value" with "same answer" over the pairs; it falls when values
             are split further than the answers are.
         comparisons: Values beyond the first of each stratum: independent chances to differ.
+        agreement: Share of the pairs of one value that agree in their answer, which is as much as
+            can be seen to get lost; 1 where no two requests have one value.
+        power: How much the pairs could tell: none where values are all one, or all different.
     """
 
     p: float
@@ -52,6 +55,8 @@ class Dependence:
     at_most: float
     fit: float
     comparisons: int
+    agreement: float = 1.0
+    power: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,7 @@ class Strata:
         most = weight * (np.minimum(answers.equal, values.equal) - mean)
         over = pairs - values.equal
         scale = float(weight @ (values.equal * over / pairs))
+        same = float(weight @ values.equal)
         comparisons = int(compared.sum())
         # Whatever part of the disagreement over values is noise, it is no larger than all of it.
         effect = raw = at_most = 0.0
@@ -139,6 +145,8 @@ class Strata:
             else 1.0,
             fit=self._fit(excess, values),
             comparisons=comparisons,
+            agreement=float(weight @ agreeing) / same if same else 1.0,
+            power=scale,
         )
 
     def _moments(self, values: _Pairs) -> tuple[Reals, Reals]:

@@ -1,7 +1,7 @@
 """The fields of a request that could be in a key, and why others can't.
 
-They are columns of `requests`, the parameters, and whatever scalar values the log has beside them
-(`extra`), one level of nesting included. A field that is measured when the answer is there, as its
+They are columns of `requests`, the parameters, and whatever values the log has beside them
+(`extra`), nested ones and lists included. A field that is measured when the answer is there, as its
 cost, goes along with the answer and decides nothing.
 """
 
@@ -40,7 +40,13 @@ AGE = "day"
 explanation, and is never proposed as a dimension."""
 
 MOST = 24
-"""Fields that are studied; of more, those that split the log's questions the most."""
+"""Fields that are studied together; of more, those that tell most by themselves."""
+
+REAL = 24
+"""Values beyond which a field of fractions is a measured number; a setting has fewer."""
+
+_DEPTH = 4
+"""Levels of nesting that are looked into."""
 
 _VOLATILE = 0.9
 """A field with a new value in this share of its requests is an id of the request."""
@@ -52,29 +58,51 @@ _WORDS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]*")
 _OUTCOMES = frozenset(
     {
         "at", "attempts", "cached", "cost", "costs", "duration", "elapsed", "error", "exception",
-        "feedback", "hit", "latency", "ms", "price", "rating", "retries", "score", "seconds",
-        "spend", "time", "timestamp", "tokens", "ts", "ttft", "usage",
+        "feedback", "hit", "latency", "ms", "retries", "seconds", "spend", "time", "timestamp",
+        "tokens", "ts", "ttft", "usage",
     }
 )  # fmt: skip
 """Last words of names of what is known only with the answer, or once it was asked for."""
 
+_JUDGEMENTS = frozenset({"price", "rating", "score"})
+_JUDGED = frozenset(
+    {
+        "ab", "answer", "completion", "confidence", "eval", "evaluation", "feedback", "judge",
+        "llm", "model", "output", "quality", "relevance", "response", "reward", "safety",
+        "sentiment", "similarity", "thumbs", "total", "toxicity", "user",
+    }
+)  # fmt: skip
+"""What a judgement is about where it is one of the answer; a credit rating is not."""
+
+_NESTED = "OBJECT"
 _OURS = "cache_evidence"
 """What a gateway notes about its own look-ups (warmup_lib.evidence)."""
 
 CONSTANT = "has one value only"
 VOLATILE = "has a new value in nearly every request: an id"
-OUTCOME = "is known only with the answer"
-MEASURED = "is a measured number"
+OUTCOME = "is known only with the answer, by its name"
+MEASURED = f"is a measured number: fractions, of more than {REAL} values"
+DEEP = f"is nested deeper than {_DEPTH} levels"
 WANTED = "left out as asked"
-TOO_MANY = f"splits less than the {MOST} fields that are studied"
+TOO_MANY = f"tells less of the answers by itself than the {MOST} fields that are studied"
+
+NOT_STUDIED = frozenset({OUTCOME, MEASURED, DEEP, VOLATILE, WANTED, TOO_MANY})
+"""Reasons for which a field that answers depend on could be left out."""
 
 
 @dataclass(frozen=True)
 class JsonField:
-    """A scalar in a JSON column: its name for the user, and its place."""
+    """A value in a JSON column.
+
+    Attributes:
+        name: Its name for the user.
+        path: Its place.
+        real: Whether it holds fractions.
+    """
 
     name: str
     path: tuple[str, ...]
+    real: bool = False
 
     @property
     def pointer(self) -> str:
@@ -90,15 +118,15 @@ def extra_fields(structures: Iterable[str]) -> tuple[list[JsonField], dict[str, 
     """
     kinds: dict[tuple[str, ...], set[str]] = {}
     for structure in structures:
-        for path, kind in _scalars(orjson.loads(structure), ()):
+        for path, kind in _leaves(orjson.loads(structure), ()):
             kinds.setdefault(path, set()).add(kind)
     kept, out = [], {}
     for path in sorted(kinds):
-        field = JsonField(".".join(("extra", *path)), path)
+        field = JsonField(".".join(("extra", *path)), path, "DOUBLE" in kinds[path])
         if path[0] == _OURS or _is_outcome(path[-1]):
             out[field.name] = OUTCOME
-        elif "DOUBLE" in kinds[path]:
-            out[field.name] = MEASURED
+        elif _NESTED in kinds[path]:
+            out[field.name] = DEEP
         else:
             kept.append(field)
     return kept, out
@@ -123,27 +151,32 @@ def parameter(name: str, value: str | None) -> str | None:
     return None if said == "{}" else said
 
 
-def _scalars(structure: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    if isinstance(structure, str) and path:
-        if structure != "NULL":
-            yield path, structure
-    elif isinstance(structure, dict) and len(path) < 2:
+def _leaves(structure: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield the place and the kind of each value; a list is one, whatever it holds."""
+    if isinstance(structure, dict) and len(path) < _DEPTH:
         for name, inner in structure.items():
-            yield from _scalars(inner, (*path, name))
+            yield from _leaves(inner, (*path, name))
+    elif path and structure != "NULL":
+        in_list = structure[0] if isinstance(structure, list) and structure else structure
+        yield path, _NESTED if isinstance(structure, dict) else str(in_list)
 
 
 def _is_outcome(name: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(name)]
-    return words[-1:] != [] and (words[-1] in _OUTCOMES or words[-2:] == ["finish", "reason"])
+    last, before = words[-1:], words[-2:-1]
+    if last and last[0] in _JUDGEMENTS:
+        return not before or before[0] in _JUDGED
+    return last != [] and (last[0] in _OUTCOMES or words[-2:] == ["finish", "reason"])
 
 
-def unusable(values: int, present: int) -> str | None:
+def unusable(values: int, present: int, real: bool = False) -> str | None:
     """Return why a field can't be a dimension; None: it can.
 
     Args:
         values: Distinct values, absence not counted.
         present: Requests that have one.
+        real: Whether they are fractions.
     """
     if present >= _FEW and values >= _VOLATILE * present:
         return VOLATILE
-    return None
+    return MEASURED if real and values > REAL else None

@@ -106,7 +106,8 @@ def read_log(
     texts, text = np.unique(
         text_hashes(rows["prompt_hash"], rows["digest_hash"]), return_inverse=True
     )
-    kept, unused = _studied(_values(rows, extra, params), question, without)
+    reals = {field.name for field in extra if field.real}
+    kept, unused = _usable(_values(rows, extra, params), reals, without)
     return Log(
         at=np.asarray(rows["ts"].cast(pa.int64()), np.int64),
         tenant=tenant,
@@ -207,8 +208,13 @@ def _values(rows: Any, extra: Sequence[JsonField], params: Sequence[JsonField]) 
         column = pc.list_element(rows["params_values"], index)
         found[field.name] = _numbers(column, partial(fields.parameter, name))
     for index, field in enumerate(extra):
-        found[field.name] = _numbers(pc.list_element(rows["extra_values"], index), canonical_text)
+        found[field.name] = _numbers(pc.list_element(rows["extra_values"], index), _said)
     return found
+
+
+def _said(value: str) -> str:
+    """Return the canonical form of a value; an empty list says nothing."""
+    return "" if value == "[]" else canonical_text(value)
 
 
 def _numbers(column: pa.ChunkedArray, form: Callable[[str], str | None]) -> Ints:
@@ -224,26 +230,22 @@ def _numbers(column: pa.ChunkedArray, form: Callable[[str], str | None]) -> Ints
     return places
 
 
-def _studied(
-    values: Mapping[str, Ints], question: Ints, without: Collection[str]
+def _usable(
+    values: Mapping[str, Ints], reals: Collection[str], without: Collection[str]
 ) -> tuple[dict[str, Ints], dict[str, str]]:
     kept, out = {}, {}
     for name, numbers in values.items():
-        if reason := _unusable(name, numbers, without):
+        if reason := _unusable(name, numbers, name in reals, without):
             out[name] = reason
         else:
             kept[name] = dense(numbers)
-    splits = {name: distinct(mixed(question, numbers)) for name, numbers in kept.items()}
-    for name in sorted(kept, key=lambda n: (-splits[n], n))[fields.MOST :]:
-        del kept[name]
-        out[name] = fields.TOO_MANY
     return kept, out
 
 
-def _unusable(name: str, numbers: Ints, without: Collection[str]) -> str | None:
+def _unusable(name: str, numbers: Ints, real: bool, without: Collection[str]) -> str | None:
     if name in without:
         return fields.WANTED
     if distinct(numbers) < 2:
         return fields.CONSTANT
     present = numbers[numbers >= 0]
-    return fields.unusable(distinct(present), len(present))
+    return fields.unusable(distinct(present), len(present), real)

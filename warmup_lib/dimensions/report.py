@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from warmup_lib.dimensions.codes import Ints, distinct
-from warmup_lib.dimensions.fields import AGE, IN_EVERY_KEY
+from warmup_lib.dimensions.fields import AGE, IN_EVERY_KEY, NOT_STUDIED
 from warmup_lib.dimensions.merging import Merging, merging
 from warmup_lib.dimensions.reading import Log
-from warmup_lib.dimensions.study import FOLLOWS, UNDECIDED, Study
+from warmup_lib.dimensions.selection import DOUBT
+from warmup_lib.dimensions.study import ENOUGH, FOLLOWS, UNDECIDED, Study
+
+_NAMED = 8
+"""Fields that a sentence names."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +129,7 @@ def _dimension(study: Study, name: str) -> dict[str, Any]:
 def says(study: Study) -> list[str]:
     """Return what the log tells, in sentences."""
     said = [_suggestion(study), *_costs(study)]
-    undecided = [n for n, v in study.verdicts.items() if v == UNDECIDED and n != AGE]
-    if undecided:
+    if undecided := _undecided(study):
         said.append(
             f"Too few repeats to decide about {_listed(undecided)}: requests of one question that "
             "differ in it are rare, or answers differ as much without it. Keep such a field where "
@@ -151,7 +154,7 @@ def _suggestion(study: Study) -> str:
             "nothing can be said about what answers depend on."
         )
     if not study.suggested:
-        return "No field was found that changes answers: the question alone makes the key."
+        return f"No field was found that changes answers{_alone(study)}."
     scheme = study.schemes["suggested"]
     return (
         f"Suggested allow-list: {', '.join(study.suggested)}. {scheme.keys:,} keys where all "
@@ -160,6 +163,33 @@ def _suggestion(study: Study) -> str:
         f"{scheme.wrong:,} of {scheme.judged:,} judged hits would give another answer."
         f"{_to_name(study)}"
     )
+
+
+def _alone(study: Study) -> str:
+    """Return what that comes to: only where it is seen does the question alone make the key."""
+    alone = study.schemes["question_only"]
+    wrong = alone.wrong_rate
+    if wrong is None or alone.judged < ENOUGH:
+        return f", in {alone.judged:,} hits that can be judged"
+    if wrong > DOUBT:
+        return (
+            f", and yet {_percent(wrong)} of hits would give another answer if the question alone "
+            f"made the key: by chance (sampling), or by {_unstudied(study)}"
+        )
+    return "" if _undecided(study) else ": the question alone makes the key"
+
+
+def _unstudied(study: Study) -> str:
+    """Return what of the requests was not looked at."""
+    names = [n for n, why in sorted(study.log.left_out.items()) if why in NOT_STUDIED]
+    if not names:
+        return "something that is not in the log"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"what was left out ({', '.join(names[:_NAMED])}{more}) or is not in the log"
+
+
+def _undecided(study: Study) -> list[str]:
+    return [n for n, v in study.verdicts.items() if v == UNDECIDED and n != AGE]
 
 
 def _to_name(study: Study) -> str:
@@ -192,8 +222,9 @@ def _noise(study: Study) -> list[str]:
     if not study.noise_floor:
         return []
     return [
-        f"Answers differ by chance alone in {_percent(study.noise_floor)} of hits that agree in "
-        f"everything (sampling); with the suggested fields {_percent(wrong)} differ."
+        f"Answers differ in {_percent(study.noise_floor)} of hits that agree in all studied "
+        f"fields: by chance (sampling), or by {_unstudied(study)}. With the suggested fields "
+        f"{_percent(wrong)} differ."
     ]
 
 

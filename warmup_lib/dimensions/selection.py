@@ -20,7 +20,8 @@ ALPHA = 0.01
 
 DOUBT = 0.05
 """A field that was not found to matter is told not to where at most this share of the merges over
-it can be wrong; else the log holds too few repeats to say so."""
+it can be wrong, of those that can be seen to be right; else the log holds too few repeats, or too
+few equal answers, to say so."""
 
 _PLACES = 9
 """Fits are compared to this many decimals, so that the order of sums decides nothing."""
@@ -71,10 +72,15 @@ class Selection:
         return min(1.0, found.p * self.tests)
 
 
-def select(evidence: Evidence) -> Selection:
-    """Return the smallest set of fields that explains the answers."""
+def select(evidence: Evidence, of: int) -> Selection:
+    """Return the smallest set of fields that explains the answers.
+
+    Args:
+        evidence: The requests.
+        of: Fields that they were chosen from, each of which could have been found by chance.
+    """
     names = list(evidence.values)
-    tests = max(1, len(names) * (len(names) + 1) // 2)
+    tests = max(1, of * (of + 1) // 2)
     needed = _shrunk(evidence, _grown(evidence, names, tests), tests)
     ordered = tuple(name for name in names if name in needed)
     return Selection(

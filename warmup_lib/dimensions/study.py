@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from warmup_lib.dimensions.codes import Hashes, Numbers, distinct, joined, mixed
-from warmup_lib.dimensions.evidence import evidence
+from warmup_lib.dimensions.evidence import evidence, narrowed
 from warmup_lib.dimensions.fields import AGE, IN_EVERY_KEY
 from warmup_lib.dimensions.merging import Merging, count_keys, merging
 from warmup_lib.dimensions.reading import Log
@@ -21,7 +21,7 @@ FOLLOWS = "follows"
 NOT_NEEDED = "not_needed"
 UNDECIDED = "undecided"
 
-_ENOUGH = 30
+ENOUGH = 30
 """Judged hits without which a rate is not taken as known."""
 
 
@@ -48,9 +48,12 @@ class Study:
     """
 
     def __init__(self, log: Log) -> None:
-        self.log = log
+        candidates = len(log.values)
+        self.log = log = narrowed(log)
         self.evidence: Evidence = evidence(log)
-        self.selection: Selection = select(self.evidence)
+        self.selection: Selection = select(
+            self.evidence, candidates - len(log.values) + len(self.evidence.values)
+        )
         self.suggested = tuple(n for n in self.selection.needed if n != AGE)
         self.fields = tuple(n for n in log.values if n != AGE)
         self._questions = distinct(log.question)
@@ -86,7 +89,7 @@ class Study:
     @cached_property
     def noise_floor(self) -> float | None:
         """Disagreement where everything agrees; None: too few requests do."""
-        return self.noise.wrong_rate if self.noise.judged >= _ENOUGH else None
+        return self.noise.wrong_rate if self.noise.judged >= ENOUGH else None
 
     @cached_property
     def keys_added(self) -> dict[str, int]:
@@ -160,7 +163,7 @@ class Study:
         found = self.selection.given_rest[name]
         if not found.comparisons and self._goes_along(name):
             return FOLLOWS
-        return NOT_NEEDED if found.at_most <= DOUBT else UNDECIDED
+        return NOT_NEEDED if found.at_most <= DOUBT * found.agreement else UNDECIDED
 
     def _goes_along(self, name: str) -> bool:
         """Return whether the needed fields decide a field, wherever the log lets it be seen."""
