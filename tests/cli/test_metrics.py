@@ -50,7 +50,7 @@ def test_once_prints_a_table(lake: Lake) -> None:
     assert "warmup.gate=warmup_completion" in done.stdout
 
 
-@pytest.mark.parametrize("listen", ["9464", "here", "127.0.0.1:"])
+@pytest.mark.parametrize("listen", ["9464", "here", "127.0.0.1:", ":9464", "127.0.0.1:99999"])
 def test_an_address_without_host_and_port_is_wrong_usage(lake: Lake, listen: str) -> None:
     planned(lake)
     done = call(lake, "--listen", listen)

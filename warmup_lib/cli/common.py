@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,24 +88,44 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             call = Call(load_config(config_path, lake=lake), as_json)
             function(call, **arguments)
-        except WarmupError as error:
-            fail(str(error), error, as_json and not (call and call.answered))
-        except (OSError, OverflowError) as error:
-            said = f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
-            fail(said, error, as_json and not (call and call.answered))
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except Exception as error:
-            if os.environ.get("WARMUP_DEBUG") == "1":
-                raise
-            # Its message is not ours: it could hold a prompt.
-            said = f"{type(error).__name__}: this is a bug; WARMUP_DEBUG=1 shows its traceback"
-            fail(said, error, as_json and not (call and call.answered))
+        except (KeyboardInterrupt, Exception) as error:
+            _end(error, as_json and not (call and call.answered))
 
     return wrapped
 
 
-def fail(said: str, error: Exception, as_json: bool) -> NoReturn:
+def _end(error: BaseException, as_json: bool) -> NoReturn:
+    """Say what ended a command, and exit."""
+    if isinstance(error, KeyboardInterrupt) or _stopped(error):
+        interrupted(as_json)
+    if isinstance(error, WarmupError):
+        fail(str(error), error, as_json)
+    if isinstance(error, OSError | OverflowError):
+        said = f"{type(error).__name__}: {getattr(error, 'strerror', None) or error}"
+        fail(said, error, as_json)
+    if os.environ.get("WARMUP_DEBUG") == "1":
+        raise error
+    # Its message is not ours: it could hold a prompt.
+    said = f"{type(error).__name__}: this is a bug; WARMUP_DEBUG=1 shows its traceback"
+    fail(said, error, as_json)
+
+
+def _stopped(error: BaseException) -> bool:
+    """Say whether an error is what DuckDB makes of an interrupt while a query runs."""
+    return type(error) is RuntimeError and str(error) == "Query interrupted"
+
+
+def interrupted(as_json: bool) -> NoReturn:
+    """Say that the user stopped a command, and exit as a shell expects: 128 and the signal."""
+    if as_json:
+        click.echo(json.dumps({"error": "interrupted", "kind": "KeyboardInterrupt"}))
+    ERR.print("interrupted")
+    sys.exit(128 + signal.SIGINT)
+
+
+def fail(said: str, error: BaseException, as_json: bool) -> NoReturn:
     """Print a sentence, with `as_json` as an object too, and exit with the error's code."""
     if as_json:
         say_json(said, error)
@@ -112,7 +133,7 @@ def fail(said: str, error: Exception, as_json: bool) -> NoReturn:
     sys.exit(getattr(error, "exit_code", 2))
 
 
-def say_json(said: str, error: Exception) -> None:
+def say_json(said: str, error: BaseException) -> None:
     """Print an error as the one JSON object of `--json`."""
     click.echo(json.dumps({"error": said, "kind": type(error).__name__}))
 
@@ -140,6 +161,17 @@ def as_day(_: click.Context, parameter: click.Parameter, value: str | None) -> s
     if not 1900 <= day.year < 9000:
         raise click.BadParameter(f"no log has a day such as '{value}'", param=parameter)
     return day.isoformat()
+
+
+def traffic(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command `--requests` and `--day`, which name the later traffic that it judges by."""
+    of_day = click.option("--day", callback=as_day, help="Later traffic as a day of the lake.")
+    of_file = click.option(
+        "--requests",
+        type=click.Path(path_type=Path, exists=True),
+        help="Later traffic as a log file; it is not stored.",
+    )
+    return of_file(of_day(function))
 
 
 def table(title: str, *columns: str, rows: list[list[Any]], note: str | None = None) -> Table:

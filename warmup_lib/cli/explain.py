@@ -10,7 +10,7 @@ import click
 from rich.markup import escape
 
 from warmup_lib import pipeline
-from warmup_lib.cli.common import Call, as_day, command, percent, table
+from warmup_lib.cli.common import Call, command, percent, table, traffic
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,12 +24,7 @@ _BAR = 30
 @click.option(
     "--plan", "plan_id", required=True, help="Plan to explain; `latest`: the one named last."
 )
-@click.option(
-    "--requests",
-    type=click.Path(path_type=Path, exists=True),
-    help="The traffic as a log file; it is not stored.",
-)
-@click.option("--day", callback=as_day, help="The traffic as a day of the lake.")
+@traffic
 @command
 def explain(call: Call, plan_id: str, requests: Path | None, day: str | None) -> None:
     """Tell why each later request missed, and what to do about it.

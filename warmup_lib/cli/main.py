@@ -33,9 +33,16 @@ COMMANDS = {
 
 @contextmanager
 def _said_as_json(wanted: bool) -> Iterator[None]:
-    """Print wrong usage as a JSON object too, as commands print their own errors."""
+    """Print wrong usage as a JSON object too, as commands print their own errors.
+
+    An interrupt while a command is being imported ends as one while it runs.
+    """
     try:
         yield
+    except KeyboardInterrupt:
+        from warmup_lib.cli.common import interrupted
+
+        interrupted(wanted)
     except click.ClickException as error:
         if wanted:
             from warmup_lib.cli.common import say_json

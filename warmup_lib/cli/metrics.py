@@ -16,6 +16,8 @@ from warmup_lib.observe.figures import Figure
 if TYPE_CHECKING:
     from rich.console import Console
 
+_LAST_PORT = 65_535
+
 
 @click.command()
 @click.option("--plan", "plan_id", help="Plan to tell of; by default the one looked at last.")
@@ -38,9 +40,10 @@ def metrics(call: Call, plan_id: str | None, listen: str | None, once: bool) -> 
         rows = [{"name": f.name, "value": f.value, "attributes": f.attributes} for f in found]
         call.answer({"figures": rows}, lambda console: _show(console, found))
         return
-    host, _, port = (listen or call.config.observe.listen).rpartition(":")
-    if not host or not port.isdigit():
-        raise ConfigError(f"--listen '{listen}' is not host:port, such as 127.0.0.1:9464")
+    address = listen or call.config.observe.listen
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
+        raise ConfigError(f"'{address}' is not host:port, such as 127.0.0.1:9464")
     _serve(call, plan_id, host, int(port))
 
 

@@ -10,7 +10,7 @@ import click
 
 from warmup_lib import pipeline
 from warmup_lib.cli import render, scoring
-from warmup_lib.cli.common import Call, as_day, command
+from warmup_lib.cli.common import Call, as_day, command, traffic
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
 
@@ -189,12 +189,7 @@ def _complete(facts: dict[str, Any], config: Config) -> bool:
 @click.option(
     "--plan", "plan_id", required=True, help="Plan to verify; `latest`: the one named last."
 )
-@click.option(
-    "--requests",
-    type=click.Path(path_type=Path, exists=True),
-    help="Later traffic as a log file; it is not stored.",
-)
-@click.option("--day", callback=as_day, help="Later traffic as a day of the lake.")
+@traffic
 @click.option(
     "--figure",
     type=click.Path(path_type=Path, dir_okay=False),
