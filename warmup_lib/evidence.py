@@ -5,6 +5,7 @@ One JSON object in the row's field `cache_evidence`. It holds keys and digests, 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -15,6 +16,11 @@ FIELD = "cache_evidence"
 
 Found = Literal["hit", "absent", "below_threshold", "guard_refused", "error"]
 Bypass = Literal["header", "parameter"]
+
+
+def salt_digest(salt: str) -> str:
+    """Return the digits under which evidence tells a salt."""
+    return hashlib.sha256(salt.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ class Evidence:
         host_epoch: Identity of the host's process, as receipts have it.
         host_ready: Whether the host had said that it is ready; None: nobody asked.
         adapter: Name under which the adapter was asked of the host.
-        salt: Digest of the `cache_salt` sent (first 16 hex digits of its SHA-256); None: none.
+        salt: `salt_digest` of the `cache_salt` sent; None: none.
     """
 
     looked: tuple[Looked, ...] = ()

@@ -18,7 +18,8 @@ from warmup_lib.ingest.outcome import Kept, Raw
 from warmup_lib.ingest.prepare import COLUMNS, Preparer
 from warmup_lib.ingest.times import Clock
 from warmup_lib.keys import Keys
-from warmup_lib.reader import Found, chat_body, log_row, request_of
+from warmup_lib.reader import Found, Heard, log_row, request_of
+from warmup_lib.reader.openai import can_keep, can_serve, chat_body
 
 KEYS = Keys(b"s" * 32)
 AT = datetime(2026, 3, 14, 10, tzinfo=UTC)
@@ -89,12 +90,33 @@ def test_a_body_that_is_no_chat_is_refused(body: Any) -> None:
 
 
 def test_an_answer_has_the_shape_of_a_completion_or_of_its_one_chunk() -> None:
-    whole, chunk = (
-        chat_body("m", "hi", usage={"prompt_tokens": 3}),
-        chat_body("m", "hi", chunk=True),
-    )
-    assert whole["choices"][0]["message"] == {"role": "assistant", "content": "hi"}
+    heard = Heard(finish="stop", usage={"prompt_tokens": 3})
+    text, kind = chat_body({"model": "m"}, "hi \ud83d", heard)
+    whole = json.loads(text)
+    assert (kind, text.isascii()) == ("application/json", True)
+    assert whole["choices"][0]["message"] == {"role": "assistant", "content": "hi \ud83d"}
     assert (whole["object"], whole["usage"]) == ("chat.completion", {"prompt_tokens": 3})
+    events, kind = chat_body({"model": "m", "stream": True}, "hi", Heard())
+    assert (kind, events.splitlines()[2]) == ("text/event-stream", "data: [DONE]")
+    chunk = json.loads(events.splitlines()[0].removeprefix("data: "))
     assert chunk["choices"][0]["delta"]["content"] == "hi"
     assert chunk["object"] == "chat.completion.chunk"
     assert whole["id"] != chunk["id"]
+
+
+@pytest.mark.parametrize(
+    ("more", "served", "kept"),
+    [
+        ({}, True, True),
+        ({"temperature": 0, "stream": True, "n": 1, "logprobs": False, "tools": []}, True, True),
+        ({"tools": [{"type": "function"}], "tool_choice": "auto"}, True, False),
+        ({"n": 2}, False, False),
+        ({"n": "1"}, False, False),
+        ({"logprobs": True}, False, False),
+        ({"functions": [{"name": "f"}]}, False, False),
+        ({"modalities": ["audio"]}, False, False),
+    ],
+)
+def test_which_answers_are_one_text(more: dict[str, Any], served: bool, kept: bool) -> None:
+    body = {"model": "m", "messages": [], **more}
+    assert (can_serve(body), can_keep(body)) == (served, kept)

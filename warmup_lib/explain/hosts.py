@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 
 from warmup_lib.causes import Cause
-from warmup_lib.evidence import Evidence
+from warmup_lib.evidence import Evidence, salt_digest
 from warmup_lib.explain.known import Known
 from warmup_lib.explain.miss import PREFIXES, Asked, Miss, Verdict
 from warmup_lib.places import Places
@@ -67,11 +66,6 @@ class Hosts:
         for template in sorted({seen.template or "", ""} - {keys.template}):
             salt = keys.other(template).salt(asked.tenant, served)
             yield Cause.KEY_TEMPLATE, f"salt=of template {template or 'none'}", salt
-
-
-def salt_digest(salt: str) -> str:
-    """Return the digits under which evidence tells a salt."""
-    return hashlib.sha256(salt.encode()).hexdigest()[:16]
 
 
 def _not_ready(asked: Asked, seen: Evidence) -> str | None:

@@ -9,7 +9,7 @@ from warmup_lib.reader.cache import Cache, Encode
 from warmup_lib.reader.client import Reader
 from warmup_lib.reader.found import Computed, Found
 from warmup_lib.reader.mirror import Mirror
-from warmup_lib.reader.openai import chat_body, request_of
+from warmup_lib.reader.openai import Heard, request_of
 from warmup_lib.reader.record import log_row
 from warmup_lib.reader.threads import SyncReader
 
@@ -18,10 +18,10 @@ __all__ = [
     "Computed",
     "Encode",
     "Found",
+    "Heard",
     "Mirror",
     "Reader",
     "SyncReader",
-    "chat_body",
     "log_row",
     "request_of",
 ]
