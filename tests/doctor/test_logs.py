@@ -122,6 +122,25 @@ def test_all_dimensions_of_a_concatenated_key_are_named(tmp_path: Path) -> None:
     assert all(name in evidence_of for name in ("locale", "ab_arm", "device"))
 
 
+def test_a_dimension_that_changes_answers_is_in_the_key_rightly(tmp_path: Path) -> None:
+    def change(_: int, held: dict[str, Any]) -> dict[str, Any]:
+        key = keyed(f"{held['tenant']}{held['prompt']}{held['locale']}")
+        answer = {"response": f"{held['prompt']}, said in {held['locale']}"}
+        return held | answer | {FIELD: evidence(held, key=key).to_dict()}
+
+    log = log_of(tmp_path, rows(240, change))
+    assert not found(log)
+    told = looked_at(log)["key_dimensions"].evidence
+    assert told.endswith("keep one key each but for what changes answers; answers depend on locale")
+
+    def both(number: int, held: dict[str, Any]) -> dict[str, Any]:
+        key = keyed(f"{held['tenant']}{held['prompt']}{held['locale']}{held['ab_arm']}")
+        return change(number, held) | {FIELD: evidence(held, key=key).to_dict()}
+
+    part = found(log_of(tmp_path, rows(240, both)))["key_dimensions"]
+    assert part.evidence.endswith("keys by ab_arm; answers depend on locale")
+
+
 def test_a_request_id_in_the_key_is_a_bypass(tmp_path: Path) -> None:
     log = log_of(tmp_path, rows(80, with_key(lambda held: keyed(held["request_id"]))))
     assert set(found(log)) == {"bypass"}

@@ -203,6 +203,8 @@ def test_jobs_forms_and_pages_are_no_cached_answers(client: Any, look: Any, tmp_
         client.hset(f"rq:job:{sha(str(number))[:32]}", mapping=job)
         client.hset(f"survey:{number}", mapping={"question": "How are you?", "answer": "fine"})
         client.set(f"cache:page:{number}", json.dumps({"result": "<html>", "status": 200}))
+        found = json.dumps({"query": "shoes", "result": [number]})
+        client.set(f"cache:search:{sha(str(number))}", found)
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(row) + "\n" for row in rows(40)))
     for given in ((), ("--requests", str(log))):

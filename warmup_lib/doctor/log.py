@@ -17,9 +17,9 @@ _FIELDS = ("user_segment", "locale", "intent", "ab_arm", "session_id")
 _NO_FIELD = frozenset({FIELD, "cache_key", "litellm_call_id", "spend", "call_type", "route"})
 _COLUMNS = (
     "request_id", "ts", "tenant", "model", "model_revision", "adapter", "prompt", "system_prompt",
-    "history", "tools", "params", "response_digest", "text_digest", "head_digest", "bypass",
-    "status", "prompt_tokens", "cached_tokens", "warmup", "health", "redacted", "served_from",
-    "cache_control", "extra", *_FIELDS,
+    "history", "tools", "params", "response", "response_digest", "text_digest", "head_digest",
+    "bypass", "status", "prompt_tokens", "cached_tokens", "warmup", "health", "redacted",
+    "served_from", "cache_control", "extra", *_FIELDS,
 )  # fmt: skip
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ _LONGEST = 65_536
 _MEANT = frozenset({"prompt", "question", "query", "input", "messages"})
 _SPOKEN = frozenset({"response", "answer", "completion"})
 _ANSWERED = frozenset({*_SPOKEN, "output", "result"})
-"""Words of other caches and of jobs, too: by themselves the last two say nothing."""
+"""The last two are words of jobs and of searches, too."""
 
 _SAME = frozenset({*_MEANT, *_ANSWERED, "context", "signature", "model", "llm_string"})
 _OWN_BUSINESS = frozenset(
@@ -87,9 +87,9 @@ def _likely(key: str) -> bool:
 def _is_answer(key: str, names: Iterable[str]) -> bool:
     """Say whether fields are those of a model's cached answer, and not a job's or a form's."""
     held = set(names)
-    if held & _MEANT and held & _ANSWERED:
-        return _likely(key)
-    return bool(held & _SPOKEN and _OF_MODELS.search(key))
+    if _OF_MODELS.search(key):
+        return bool(held & _SPOKEN or (held & _MEANT and held & _ANSWERED))
+    return bool(held & _MEANT and held & _SPOKEN and _likely(key))
 
 
 async def _of_hashes(

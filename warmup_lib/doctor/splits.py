@@ -29,12 +29,14 @@ class Split:
             another form of the text; `volatile`: every request has its own.
         keys: How many keys.
         requests: How many requests.
+        layer: The layer of the keys.
         fields: The fields, where they are what differs.
     """
 
     why: Why
     keys: int
     requests: int
+    layer: str
     fields: tuple[str, ...] = ()
 
 
@@ -122,7 +124,7 @@ def _in_keys(several: Sequence[Sequence[Keyed]]) -> dict[str, bool]:
 
 def _split(group: Sequence[Keyed], candidates: Mapping[str, bool]) -> Split:
     by_key = _by_key(group)
-    size = (len(by_key), len(group))
+    size = (len(by_key), len(group), group[0][1].layer)
     if noted := sorted({name for _, key in group for name in key.fields}):
         return Split("fields", *size, tuple(noted))
     if any(_other_length(row, key) for row, key in group):
