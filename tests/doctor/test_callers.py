@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,18 @@ def test_what_many_do_once_is_no_habit_and_its_share_is_told(tmp_path: Path) -> 
     status, evidence, found = judged(tmp_path, rows)
     assert (status, len(found.stray), found.callers) == ("ok", 6, 6)
     assert "6 of 200 requests go round the caches, 6 here and there (6 callers)" in evidence
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.03, "ok"), (0.15, "found")])
+def test_a_share_of_all_is_told_from_chance(tmp_path: Path, share: float, said: str) -> None:
+    for seed in range(6):
+        rng = random.Random(seed)
+        rows = [
+            row(n, extra={"user": f"u{rng.randrange(100)}"})
+            | (AROUND if rng.random() < share else {})
+            for n in range(300)
+        ]
+        assert judged(tmp_path, rows)[0] == said
 
 
 def test_a_client_that_does_so_now_and_then_is_found(tmp_path: Path) -> None:

@@ -199,12 +199,12 @@ def test_rows_that_name_no_tenant_are_counted(tmp_path: Path) -> None:
 
 def test_stray_headers_and_parameters_are_a_bypass(tmp_path: Path) -> None:
     sick = rows(80)
-    for n in (3, 18, 33, 48):
+    for n in range(3, 80, 8):
         sick[n] |= {"cache_control": "no-cache"}
     sick[61] |= {"skip_cache": True}
     part = found(log_of(tmp_path, sick))["bypass"]
-    assert "5 of 80 requests" in part.evidence
-    assert "4 by header, 1 by parameter" in part.evidence
+    assert "11 of 80 requests" in part.evidence
+    assert "10 by header, 1 by parameter" in part.evidence
 
 
 def test_callers_who_always_go_round_mean_it(tmp_path: Path) -> None:

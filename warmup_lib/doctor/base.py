@@ -21,7 +21,7 @@ TRAPS = (
 
 @dataclass(frozen=True)
 class Part:
-    """What one input says of one trap.
+    """What one input says of one trap, or all of them together.
 
     Attributes:
         status: `found`: the trap is there; `not_checked`: this input could not tell.
@@ -34,17 +34,8 @@ class Part:
     remedy: str = ""
 
 
-@dataclass(frozen=True)
-class Trap:
-    """What is known of one trap, from all inputs; fields as in `Part`."""
-
-    status: Status
-    evidence: str
-    remedy: str
-
-
-def joined(parts: Sequence[Part], needs: str) -> Trap:
-    """Return the answer on a trap.
+def joined(parts: Sequence[Part], needs: str) -> Part:
+    """Return what all inputs together say of a trap.
 
     One input in which it is found is enough; where none shows it, one that could tell is.
 
@@ -53,7 +44,7 @@ def joined(parts: Sequence[Part], needs: str) -> Trap:
         needs: Which inputs would tell, where none was given.
     """
     if not parts:
-        return Trap("not_checked", f"give {needs}", "")
+        return Part("not_checked", f"give {needs}")
     order: tuple[Status, ...] = ("found", "ok", "not_checked")
     status = next(one for one in order if any(part.status == one for part in parts))
     decisive = [part for part in parts if part.status == status]
@@ -61,7 +52,7 @@ def joined(parts: Sequence[Part], needs: str) -> Trap:
     told = [part.evidence for part in decisive]
     told += [f"not checked: {part.evidence}" for part in others]
     remedies = dict.fromkeys(part.remedy for part in decisive if part.remedy)
-    return Trap(status, "; ".join(told), " ".join(remedies))
+    return Part(status, "; ".join(told), " ".join(remedies))
 
 
 def counted(count: int, what: str) -> str:

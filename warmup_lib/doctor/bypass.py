@@ -69,7 +69,7 @@ def _strays(who: Around, log: Log) -> str:
         f"{_share(len(who.stray), log)} of callers that do so now and then go round the caches "
         f"({by}; {counted(who.callers, 'caller')})"
     )
-    if who.mixed >= MIXED:
+    if who.mixed > len(who.stray) / len(log.rows):
         told += f", of one caller, client or tenant {who.mixed:.0%}"
     return told + (f"; {who.lost:,} of them could have hit" if who.lost else "")
 

@@ -6,6 +6,7 @@ they have one client and one kind of name, as an evaluation that takes a new use
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,10 @@ DELIBERATE = 0.9
 MIXED = 0.05
 """From this share on of a caller's, a client's or a tenant's requests, or of the requests that
 could have hit, going round now and then is no accident of a few."""
+
+_CHANCE = MIXED / 2
+_LEVEL = 0.01
+"""So rarely may a share that is really this one be taken for `MIXED`, over all that are tested."""
 
 LEAST_SHARE = 0.005
 """What concerns less than this share of a log is no trap."""
@@ -45,8 +50,8 @@ class Around:
         meant: Who means to.
         stray: Those of all others.
         callers: Who sent the strays.
-        mixed: The largest share that strays have in the requests of a caller, client or tenant
-            who sends enough of them; 0: nobody does.
+        mixed: The largest share that strays have in the requests of a caller, client, tenant, or
+            of all, where it is a habit and no chance; 0: nobody's is.
         lost: Strays that could have hit: others had asked the same before.
         repeats: Requests that could have hit.
     """
@@ -62,7 +67,7 @@ class Around:
     @property
     def matters(self) -> bool:
         """Whether strays are a habit of somebody, or take a good part of the hits."""
-        return self.mixed >= MIXED or self.lost >= MIXED * self.repeats > 0
+        return self.mixed > 0 or _is_habit(self.lost, self.repeats, 1)
 
 
 def many(count: int, of: int) -> bool:
@@ -93,9 +98,10 @@ def around(rows: Sequence[Row], goes: Callable[[Row], bool]) -> Around:
         meant=meant,
         stray=list(_where(rows, stray)),
         callers=len(set(_where(callers, stray))),
-        mixed=max(
-            _most_mixed(len(rows), _where(groups, others), _where(groups, stray))
-            for groups in (sources, [who[:2] for who in callers], [who[:1] for who in callers])
+        mixed=_mixed(
+            len(rows),
+            _groups(_where(sources, others), _where(callers, others)),
+            _groups(_where(sources, stray), _where(callers, stray)),
         ),
         lost=lost if many(lost, len(rows)) else 0,
         repeats=repeats,
@@ -120,10 +126,33 @@ def _where(things: Iterable[T], chosen: Iterable[bool]) -> Iterable[T]:
     return (thing for thing, one in zip(things, chosen, strict=True) if one)
 
 
-def _most_mixed(rows: int, groups: Iterable[Source], strays: Iterable[Source]) -> float:
-    every = Counter(groups)
-    shares = [count / every[who] for who, count in Counter(strays).items() if many(count, rows)]
+def _groups(sources: Iterable[Source], callers: Iterable[Source]) -> Counter[Source]:
+    """Count requests by who is judged, by client, by tenant, and all."""
+    counts: Counter[Source] = Counter()
+    for source, caller in zip(sources, callers, strict=True):
+        counts.update((source, caller[:2], caller[:1], ()))
+    return counts
+
+
+def _mixed(rows: int, every: Counter[Source], strays: Counter[Source]) -> float:
+    tests = sum(count >= FEW for count in every.values())
+    shares = [
+        count / every[who]
+        for who, count in strays.items()
+        if many(count, rows) and _is_habit(count, every[who], tests)
+    ]
     return max((share for share in shares if share < DELIBERATE), default=0.0)
+
+
+def _is_habit(count: int, of: int, tests: int) -> bool:
+    """Say whether a share is `MIXED` or more, and no chance (Chernoff's bound of the tail)."""
+    if not count or count < MIXED * of:
+        return False
+    share = count / of
+    gain = share * math.log(share / _CHANCE)
+    if share < 1:
+        gain += (1 - share) * math.log((1 - share) / (1 - _CHANCE))
+    return tests * math.exp(-of * gain) <= _LEVEL
 
 
 def _lost(rows: Sequence[Row], callers: Sequence[Source], stray: Sequence[bool]) -> tuple[int, int]:

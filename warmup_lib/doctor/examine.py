@@ -20,7 +20,7 @@ from warmup_lib.doctor import (
     tokenisation,
     weight_shards,
 )
-from warmup_lib.doctor.base import TRAPS, Part, Trap, joined
+from warmup_lib.doctor.base import TRAPS, Part, joined
 from warmup_lib.doctor.log import Log, read_log
 from warmup_lib.doctor.scan import look
 from warmup_lib.doctor.splits import find_splits
@@ -85,7 +85,7 @@ class Examined:
         down: Targets that did not answer, and why.
     """
 
-    traps: dict[str, Trap]
+    traps: dict[str, Part]
     findings: list[Finding]
     down: list[str]
 
