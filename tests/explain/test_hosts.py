@@ -33,7 +33,6 @@ def told(evidence: Evidence | None, adapter: str | None = None, layer: str = "pr
     [
         (Evidence(salt=RIGHT), None, None),
         (Evidence(salt=RIGHT, host_ready=True, host_epoch=str(NOON.timestamp() - 1)), None, None),
-        (Evidence(salt=RIGHT, host_ready=False), Cause.HOST_NOT_READY, Cause.HOST_NOT_READY),
         (
             Evidence(salt=RIGHT, host_epoch=f"{NOON.timestamp() + 0.3}"),
             Cause.HOST_NOT_READY,

@@ -11,6 +11,7 @@ import pytest
 from tests.explain.made import ENCODER, KEYS, PLACES, QUESTION, asked, looked, miss
 from warmup_lib.causes import Cause
 from warmup_lib.evidence import Evidence
+from warmup_lib.explain import mismatch
 from warmup_lib.explain.known import Known
 from warmup_lib.explain.mismatch import Mismatch
 from warmup_lib.explain.miss import Asked, Miss
@@ -170,6 +171,38 @@ def test_what_no_guess_leads_to_is_told_by_how_it_spreads() -> None:
 def test_a_model_in_the_key_of_a_vector_is_one_field_too_many() -> None:
     key = KEYS.key(f"embeddings:{ENCODER}", "acme", asked().text_digest, model="m")
     assert of(key, layer="embeddings") == Cause.KEY_DIMENSION
+
+
+def test_guessing_ends_where_it_is_in_vain_but_for_what_was_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mismatch, "_PATIENCE", 0)
+    others = [replace(QUESTION, prompt=f"{n} {QUESTION.prompt}") for n in range(4)]
+    texts = [one.prompt for one in others]
+
+    def keyed(one: Request, *parts: str) -> Miss:
+        place = asked(one, session_id="s7")
+        digest = KEYS.digest("response", place.context_digest, *parts)
+        return miss(place, looked(PLACES.answer(one, digest)))
+
+    def all_told(tenants_own: str) -> list[str | None]:
+        first, second, third, fourth = others
+        made = [
+            keyed(first, texts[0][-7:]),
+            keyed(replace(second, tenant=tenants_own), "foreign"),
+            keyed(second, texts[1][-7:]),
+            keyed(second, texts[1].upper()),
+            keyed(third, texts[2][-20:]),
+            keyed(fourth, texts[3], "s7"),
+        ]
+        found = Mismatch(PLACES, KNOWN).settle(made)
+        return [found[n].evidence for n in range(len(made))]
+
+    right = ["text=last 7 characters of 34", "text=upper"]
+    unknown = "no change that was tried leads to the key"
+    assert all_told("acme") == [right[0], unknown, *right, unknown, unknown]
+    more = ["text=last 20 characters of 34", "field=session_id"]
+    assert all_told("globex") == [right[0], unknown, *right, *more]
 
 
 def test_nothing_is_guessed_of_a_request_whose_text_was_removed() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -12,12 +12,26 @@ from warmup_lib.causes import Cause
 from warmup_lib.evidence import FIELD
 from warmup_lib.explain.known import Known, request_of
 from warmup_lib.explain.miss import L1, L2, Asked, Miss
-from warmup_lib.explain.rewording import cuts, forms
+from warmup_lib.explain.rewording import Cut, cuts, forms
 from warmup_lib.keys import Dimension, Keys, Request, canonical_text, embedding_text
 from warmup_lib.places import EMBEDDINGS, RESPONSES, Places
 
-Guess = tuple[Cause, str, str]
-"""Cause, what shows it, and the key or digest that it leads to."""
+
+class Guess(NamedTuple):
+    """What may have been keyed.
+
+    Attributes:
+        cause: The cause that it would be.
+        told: What shows it.
+        digest: The key or digest that it leads to.
+        cut: The part of the text that it is taken from; None: it is of no part.
+    """
+
+    cause: Cause
+    told: str
+    digest: str
+    cut: Cut | None = None
+
 
 _FIELDS = (
     "request_id",
@@ -69,13 +83,19 @@ def made(miss: Miss, keys: Keys) -> Made | None:
     return None
 
 
-def of_text(how: Made) -> Iterator[Guess]:
-    """Guess that the text was changed or cut before the digest was taken."""
+def of_text(how: Made, likely: Sequence[Cut] = ()) -> Iterator[Guess]:
+    """Guess that the text was changed or cut before the digest was taken.
+
+    Args:
+        how: How the digest is made.
+        likely: The cuts to try first.
+    """
     for name, text in forms(how.text, how.right):
-        yield Cause.KEY_NORMALISATION, f"text={name}", how.digest(text)
+        yield Guess(Cause.KEY_NORMALISATION, f"text={name}", how.digest(text))
     for whole in dict.fromkeys((how.right, how.text)):
-        for name, text in cuts(whole):
-            yield Cause.KEY_TOKENISATION, f"text={name} of {len(whole)}", how.digest(text)
+        for cut, text in cuts(whole, likely):
+            told = f"text={cut} of {len(whole)}"
+            yield Guess(Cause.KEY_TOKENISATION, told, how.digest(text), cut)
 
 
 def of_dimensions(how: Made, asked: Asked) -> Iterator[Guess]:
@@ -84,10 +104,10 @@ def of_dimensions(how: Made, asked: Asked) -> Iterator[Guess]:
     for name, value in extra_fields(asked).items():
         told = f"field={name}"
         for said in (value, f"{name}={value}", f"{name}:{value}"):
-            yield Cause.KEY_DIMENSION, told, how.digest(how.right, said)
+            yield Guess(Cause.KEY_DIMENSION, told, how.digest(how.right, said))
             for joined in (f"{how.right}|{said}", f"{how.right}:{said}", f"{how.right}\n{said}"):
-                yield Cause.KEY_DIMENSION, told, how.digest(joined)
-            yield Cause.KEY_DIMENSION, told, f"{whole}{said}"
+                yield Guess(Cause.KEY_DIMENSION, told, how.digest(joined))
+            yield Guess(Cause.KEY_DIMENSION, told, f"{whole}{said}")
 
 
 def of_requests(miss: Miss, places: Places, known: Known) -> Iterator[Guess]:
@@ -105,26 +125,26 @@ def of_requests(miss: Miss, places: Places, known: Known) -> Iterator[Guess]:
         served = places.adapter(adapter)
         pairs = ((other, adapter), (other, served), (request, adapter), (other, right))
         for one, place in pairs:
-            yield Cause.KEY_ADAPTER, told, _key(miss, one, places, place)
+            yield Guess(Cause.KEY_ADAPTER, told, _key(miss, one, places, place))
     for model in known.models_beside(request.model):
         for revision in known.revisions_of(model):
             if (model, revision) != (request.model, request.model_revision):
                 other = replace(request, model=model, model_revision=revision)
                 told = f"model={model[:_LONGEST]} revision={revision}"
-                yield Cause.KEY_MODEL_REVISION, told, _key(miss, other, places, right)
+                yield Guess(Cause.KEY_MODEL_REVISION, told, _key(miss, other, places, right))
     seen = miss.evidence.template if miss.evidence is not None else None
     for template in {seen or "", ""} - {keys.template}:
         told = f"template={template or 'none'} own={keys.template or 'none'}"
         under = replace(places, keys=keys.other(template))
-        yield Cause.KEY_TEMPLATE, told, _key(miss, request, under, right)
+        yield Guess(Cause.KEY_TEMPLATE, told, _key(miss, request, under, right))
     for kept in range(len(request.history)):
         cut = replace(request, history=request.history[len(request.history) - kept :])
         told = f"history=last {kept} of {len(request.history)}"
-        yield Cause.KEY_TOKENISATION, told, _key(miss, cut, places, right)
+        yield Guess(Cause.KEY_TOKENISATION, told, _key(miss, cut, places, right))
     for name, value in extra_fields(miss.asked).items():
         wider = replace(places, keys=keys.other(keys.template, {name: Dimension()}))
         said = replace(request, dimensions={**request.dimensions, name: value})
-        yield Cause.KEY_DIMENSION, f"field={name}", _key(miss, said, wider, right)
+        yield Guess(Cause.KEY_DIMENSION, f"field={name}", _key(miss, said, wider, right))
 
 
 def extra_fields(asked: Asked) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What evidence shows of a model host: not ready, or asked under another name or salt."""
+"""What evidence shows of a model host: asked before it began, or under another name or salt."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Hosts:
         seen = miss.evidence
         if seen is None:
             return None
-        if not_ready := _not_ready(miss.asked, seen):
-            return Verdict(Cause.HOST_NOT_READY, not_ready)
+        if early := _too_early(miss.asked, seen):
+            return Verdict(Cause.HOST_NOT_READY, early)
         served = self._places.adapter(miss.asked.adapter)
         if seen.adapter is not None and seen.adapter != served:
             return Verdict(Cause.KEY_ADAPTER, f"adapter={seen.adapter[:80]} served={served}")
@@ -68,10 +68,8 @@ class Hosts:
             yield Cause.KEY_TEMPLATE, f"salt=of template {template or 'none'}", salt
 
 
-def _not_ready(asked: Asked, seen: Evidence) -> str | None:
+def _too_early(asked: Asked, seen: Evidence) -> str | None:
     """Return what shows that a host was asked too early; None: nothing does."""
-    if seen.host_ready is False:
-        return "host_ready=false"
     begun = _start(seen.host_epoch)
     if begun is not None and begun > asked.ts.timestamp():
         return f"asked_before_start_s={begun - asked.ts.timestamp():.3f}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 from warmup_lib.causes import Cause
 from warmup_lib.evidence import Looked
@@ -13,8 +13,18 @@ from warmup_lib.explain.known import Known
 from warmup_lib.explain.miss import Miss, Verdict
 from warmup_lib.explain.parts import by_part, nearest
 from warmup_lib.explain.places import own_keys
+from warmup_lib.explain.rewording import FORMS, Cut
 from warmup_lib.keys import FALLBACK_TENANTS, Parts, canonical_text, take_apart
 from warmup_lib.places import RESPONSES, SYSTEM_PROMPTS, Places
+
+_PATIENCE = 5_000_000_000
+"""Guesses for a tenant's keys in a layer end when those in vain have taken so many characters: a
+gateway that makes its keys in a way of its own does so for every request."""
+
+_A_GUESS = 1_000
+"""What a guess takes besides the characters of the request."""
+
+_LIKELY = 8
 
 
 class Mismatch:
@@ -33,6 +43,8 @@ class Mismatch:
         }
         self._scopes |= {places.keys.scope(name): "another tenant" for name in known.tenants}
         self._told: dict[tuple[str, str], Verdict | None] = {}
+        self._likely: list[Cut] = []
+        self._vain: Counter[tuple[str, str]] = Counter()
 
     def settle(self, misses: Sequence[Miss]) -> dict[int, Verdict]:
         """Return the verdicts on those misses, by position, that asked for a wrong key."""
@@ -90,17 +102,30 @@ class Mismatch:
         return None
 
     def _guessed(self, miss: Miss, key: str, asked: Parts | None) -> Verdict | None:
-        for cause, told, guess in of_requests(miss, self._places, self._known):
-            if guess == key:
-                return Verdict(cause, told)
-        how = made(miss, self._places.keys)
-        if how is not None:
-            tail = key if asked is None else f"{asked.digest}{asked.rest}"
-            guesses: chain[Guess] = chain(of_dimensions(how, miss.asked), of_text(how))
-            for cause, told, guess in guesses:
-                if guess == tail:
-                    return Verdict(cause, told)
+        wanted = {key, key if asked is None else f"{asked.digest}{asked.rest}"}
+        tried = 0
+        for guess in self._guesses(miss):
+            if guess.digest in wanted:
+                self._remember(guess.cut)
+                return Verdict(guess.cause, guess.told)
+            tried += 1
+        self._vain[miss.asked.tenant, miss.word] += tried * (_A_GUESS + _size(miss))
         return self._by_place(miss, asked)
+
+    def _guesses(self, miss: Miss) -> Iterator[Guess]:
+        """Yield all guesses; where too many were in vain, forms and the cuts that were right."""
+        how = made(miss, self._places.keys)
+        of_it = of_text(how, self._likely) if how is not None else iter(())
+        if self._vain[miss.asked.tenant, miss.word] > _PATIENCE:
+            yield from islice(of_it, len(FORMS) + _LIKELY)
+            return
+        yield from of_requests(miss, self._places, self._known)
+        yield from chain(of_dimensions(how, miss.asked) if how is not None else (), of_it)
+
+    def _remember(self, cut: Cut | None) -> None:
+        """Try a cut that was right before the others."""
+        if cut is not None:
+            self._likely = [cut, *(other for other in self._likely if other != cut)][:_LIKELY]
 
     def _by_place(self, miss: Miss, asked: Parts | None) -> Verdict | None:
         """Judge a key whose place and digest both are of something that nobody knows."""
@@ -148,6 +173,11 @@ def _noted(miss: Miss, look: Looked) -> tuple[Cause, str] | None:
     return None
 
 
+def _size(miss: Miss) -> int:
+    asked = miss.asked
+    return sum(len(part or "") for part in (asked.prompt, asked.system_prompt, asked.history))
+
+
 def _length(miss: Miss) -> int:
     whole = miss.asked.system_prompt if miss.word == SYSTEM_PROMPTS else miss.asked.prompt
     return len(canonical_text(whole or ""))
@@ -158,4 +188,4 @@ def _spread(keys: int, identities: int) -> Verdict:
         return Verdict(Cause.KEY_DIMENSION, f"one identity was asked under {keys} keys")
     if identities > 1:
         return Verdict(Cause.KEY_TOKENISATION, f"one key was asked for {identities} identities")
-    return Verdict(Cause.UNKNOWN, "the key is none that any known change leads to")
+    return Verdict(Cause.UNKNOWN, "no change that was tried leads to the key")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from warmup_lib.keys import canonical_text, embedding_text
 
@@ -53,14 +55,43 @@ def forms(text: str, right: str) -> Iterator[tuple[str, str]]:
             yield name, made
 
 
-def cuts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield a text's first and last characters and words: all short cuts, and round longer ones."""
-    length = min(len(text), _LONGEST)
-    sizes = [n for n in range(1, length) if n <= _EACH or any(n % r == 0 for r in _ROUND)]
-    for size in sizes:
-        yield f"last {size} characters", text[-size:]
-        yield f"first {size} characters", text[:size]
+class Cut(NamedTuple):
+    """A part of a text that a key was taken from: its `first` or `last` characters or words."""
+
+    end: str
+    size: int
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.end} {self.size} {self.unit}"
+
+    def of(self, text: str, words: Sequence[str]) -> str:
+        """Return the part of a text, which is also given as its words."""
+        last = self.end == "last"
+        if self.unit == "characters":
+            return text[-self.size :] if last else text[: self.size]
+        return " ".join(words[-self.size :] if last else words[: self.size])
+
+
+def cuts(text: str, likely: Iterable[Cut] = ()) -> Iterator[tuple[Cut, str]]:
+    """Yield parts of a text: all short ones, and round longer ones.
+
+    Args:
+        text: The text.
+        likely: Cuts to try first.
+    """
     words = text.split(" ")
-    for count in range(1, min(len(words), _LONGEST // 8)):
-        yield f"last {count} words", " ".join(words[-count:])
-        yield f"first {count} words", " ".join(words[:count])
+    whole = {"characters": len(text), "words": len(words)}
+    for cut in chain(likely, _cuts(whole["characters"], whole["words"])):
+        if cut.size < whole[cut.unit]:
+            yield cut, cut.of(text, words)
+
+
+def _cuts(length: int, words: int) -> Iterator[Cut]:
+    for size in range(1, min(length, _LONGEST)):
+        if size <= _EACH or any(size % r == 0 for r in _ROUND):
+            yield Cut("last", size, "characters")
+            yield Cut("first", size, "characters")
+    for count in range(1, min(words, _LONGEST // 8)):
+        yield Cut("last", count, "words")
+        yield Cut("first", count, "words")
