@@ -92,6 +92,7 @@ def test_real_caches_serve_each_pair_by_itself(stack_artifacts: Path, tmp_path: 
             assert check(0.96).tolist() == [False, False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_wrong_hits_stay_under_one_percent_and_hits_above_a_fixed_threshold(
     real_data: Path, tmp_path: Path
