@@ -170,6 +170,14 @@ def test_of_many_fields_none_that_matters_is_passed_over(causal: tuple[str, ...]
     assert dropped <= {f"extra.n{k}" for k in range(30)} | {"session_id"}
 
 
+def test_many_fields_of_questions_that_never_come_again_tell_nothing() -> None:
+    drawn = {"question": np.arange(100)}
+    more = {f"n{k}": [n % (k + 2) for n in range(100)] for k in range(30)}
+    done = Study(read(requests(drawn, np.zeros(100, np.int64), more)))
+    assert len(done.log.values) == fields.MOST
+    assert "nothing can be said" in facts(done, None)["says"][0]
+
+
 def test_what_was_left_out_is_told_where_answers_differ_without_a_field() -> None:
     drawn = draw(2, 3000, 8) | {"session_id": np.zeros(3000, np.int64)}
     del drawn["hour"]

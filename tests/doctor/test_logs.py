@@ -234,7 +234,10 @@ def test_a_moment_in_the_system_prompt_and_an_id_in_the_prompt_are_a_bypass(
     tmp_path: Path,
 ) -> None:
     heads = [row(n, system_prompt=f"Now: 2026-03-16 09:{n % 60:02}. Be brief.") for n in range(40)]
-    assert "40 system prompts" in found(log_of(tmp_path, heads))["bypass"].evidence
+    heads[9] |= {"cache_control": "no-cache"}
+    told = found(log_of(tmp_path, heads))["bypass"].evidence
+    assert "40 system prompts" in told
+    assert "1 of 40 requests go round the caches" in told
     ids = [row(n, prompt=f"Help me. X-Request-ID: {keyed(str(n))[:20]}") for n in range(40)]
     assert "prompts differ in a request's id" in found(log_of(tmp_path, ids))["bypass"].evidence
 

@@ -170,7 +170,7 @@ def _alone(study: Study) -> str:
     alone = study.schemes["question_only"]
     wrong = alone.wrong_rate
     if wrong is None or alone.judged < ENOUGH:
-        return f", in {alone.judged:,} hits that can be judged"
+        return f"; of hits by the question alone, only {alone.judged:,} can be judged"
     if wrong > DOUBT:
         return (
             f", and yet {_percent(wrong)} of hits would give another answer if the question alone "

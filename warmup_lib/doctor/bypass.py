@@ -57,9 +57,11 @@ def look_at_log(log: Log, splits: Splits) -> Part:
     if ids := _ids(log, splits):
         told.append(ids)
         remedies.append(_IDS)
-    if told:
-        return Part("found", "; ".join(told), " ".join(dict.fromkeys(remedies)))
-    return Part("ok", _sound(who, log))
+    if not told:
+        return Part("ok", _sound(who, log))
+    if who.all and _ASK not in remedies:
+        told.append(_sound(who, log))
+    return Part("found", "; ".join(told), " ".join(dict.fromkeys(remedies)))
 
 
 def _strays(who: Around, log: Log) -> str:
