@@ -92,7 +92,7 @@ def test_what_the_planner_keeps_is_sound(client: Any, look: Any) -> None:
         warm(client, "nordwind", number)
     code, traps = look()
     assert (code, *status(traps)) == (0, "ok", "ok")
-    assert "with a tenant in the key: 24 cached answers" in traps["tenant"]["evidence"]
+    assert "could name a tenant: 24 cached answers" in traps["tenant"]["evidence"]
 
 
 def test_other_data_is_left_alone(client: Any, look: Any) -> None:
@@ -103,9 +103,10 @@ def test_other_data_is_left_alone(client: Any, look: Any) -> None:
     assert (code, *status(traps)) == (0, "not_checked", "not_checked")
 
 
-def test_keys_that_name_no_tenant_are_found(client: Any, look: Any) -> None:
+@pytest.mark.parametrize("key", ["llmcache:{}", "llm:cache:{}", "app:llm_cache:v2:{}"])
+def test_keys_that_name_no_tenant_are_found(client: Any, look: Any, key: str) -> None:
     for number in range(5):
-        store(client, f"llmcache:{sha(str(number))}", number)
+        store(client, key.format(sha(str(number))), number)
     code, traps = look()
     assert (code, *status(traps)) == (1, "found", "ok")
     assert "could name a tenant: 5 of 5 cached answers" in traps["tenant"]["evidence"]

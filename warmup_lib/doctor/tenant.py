@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,6 +18,12 @@ from warmup_lib.targets.metrics import cache_size
 
 _NAMES = frozenset({"global", "public", "shared"})
 """Defaults by which a tenant can be called, too: sessions that name a real tenant as well tell."""
+
+_CACHE = re.compile(
+    r"(?:llm|chat|gpt|prompts?|responses?|answers?|completions?|embeddings?|semantic|exact)?[_-]?"
+    r"(?:cached?|v\d+)?",
+    re.IGNORECASE,
+)
 
 IN_EVERY_KEY = (
     "Put the tenant into every key, with no default (docs/keys.md); where one Redis for each "
@@ -118,8 +125,9 @@ def look_at_store(kept: Kept, log: Log | None) -> Part:
         remedies.append(IN_EVERY_KEY)
     if told:
         return Part("found", "; ".join(told), " ".join(remedies))
-    count = f"with a tenant in the key: {counted(len(kept.values), 'cached answer')}"
-    return kept.sound(f"{count}; no search index is shared")
+    count = counted(len(kept.values), "cached answer")
+    named = f"with a part in the key that could name a tenant: {count}"
+    return kept.sound(f"{named}; no search index is shared")
 
 
 def _asking(log: Log | None) -> dict[str, set[str]]:
@@ -146,11 +154,11 @@ def _names_tenant(one: Stored, names: set[str]) -> bool:
     """Say whether a key, or a field that its index filters by, could name a tenant.
 
     A part that is no digest and that no dimension explains could, unless it is the first one,
-    which names the cache. Where tenants are known, it must be one of theirs.
+    which names the cache, or a word for one. Where tenants are known, it must be one of theirs.
     """
     if one.tenants:
         return True
-    others = one.free[1:] if len(one.parts) > 1 else []
+    others = [part for part in one.free[1:] if not _CACHE.fullmatch(part)]
     return any(part in names for part in one.parts) or (not names and bool(others))
 
 
