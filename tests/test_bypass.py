@@ -49,6 +49,7 @@ TWICE = [(b"cache-control", b"no-store"), (b"Cache-Control", b"max-age=60")]
     [
         (Headers(raw=TWICE), "no-store, max-age=60"),
         (Headers(raw=TWICE[::-1]), "max-age=60, no-store"),
+        (TWICE, "no-store, max-age=60"),
         (dict(TWICE), "no-store, max-age=60"),
         ({"CACHE-CONTROL": "no-cache"}, "no-cache"),
         ({"cache-control": None, 7: "no-cache", "cache-Control": "private"}, "private"),

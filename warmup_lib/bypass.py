@@ -6,12 +6,15 @@ Ids such as X-Request-ID say nothing about that, and no key holds one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _AROUND = re.compile(
     r"(?<![\w-])(?:no-(?:cache|store)(?![\w-])|max-age\s*=\s*\"?0+(?!\d))", re.IGNORECASE
 )
+Headers = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
+"""Headers of a request, or their pairs; either may name one twice."""
+
 _FALSE = frozenset({"", "0", "false", "no", "none", "null", "off"})
 
 
@@ -20,17 +23,16 @@ def truthy(value: Any) -> bool:
     return value.strip().casefold() not in _FALSE if isinstance(value, str) else bool(value)
 
 
-def joined(headers: Mapping[Any, Any]) -> dict[str, str]:
+def joined(headers: Headers) -> dict[str, str]:
     """Return headers, names in lower case, the values of a repeated one joined by commas.
 
     That is what HTTP says a repeated header means.
 
     Args:
-        headers: Texts or bytes, as servers have them; `items()` may name one twice. What is neither
-            is left out.
+        headers: Texts or bytes, as servers have them; what is neither is left out.
     """
     found: dict[str, str] = {}
-    for pair in headers.items():
+    for pair in headers.items() if isinstance(headers, Mapping) else headers:
         name, value = map(_text, pair)
         if name is not None and value is not None:
             name = name.casefold()

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from warmup_lib.evidence import Looked
     from warmup_lib.reader import Found
 
-_OUT_OF_REACH = frozenset({"ConnectionError", "TimeoutError", "AuthenticationError", "OSError"})
-
 
 @click.command()
 @click.argument("prompt")
@@ -83,12 +81,13 @@ def lookup(
     with SyncReader(patient) as reader:
         found = reader.lookup(
             request,
-            headers=dict(_pairs("--header", headers, ":")),
+            headers=_pairs("--header", headers, ":"),
             user_segment=user_segment,
             retrieves=retrieves,
         )
-    if away := next((look for look in found.evidence.looked if look.error in _OUT_OF_REACH), None):
-        raise StoreUnavailable(redis or "redis", away.error or "")
+    if not found.reached:
+        fault = next(look.error for look in found.evidence.looked if look.error)
+        raise StoreUnavailable(redis or "redis", fault)
     answer = facts(found)
     call.answer(answer, lambda console: show(console, answer))
 

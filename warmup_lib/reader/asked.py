@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from warmup_lib.bypass import by_header, by_parameter, joined
+from warmup_lib.bypass import Headers, by_header, by_parameter, joined
 from warmup_lib.evidence import Bypass
 from warmup_lib.keys import Identity, Request
 from warmup_lib.reader.cache import Cache
@@ -39,7 +38,7 @@ class Asked:
 def asked_of(
     cache: Cache,
     request: Request,
-    headers: Mapping[Any, Any] | None = None,
+    headers: Headers | None = None,
     user_segment: str | None = None,
     retrieves: bool = False,
 ) -> Asked:

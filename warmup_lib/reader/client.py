@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self, TypeVar
 
+from warmup_lib.bypass import Headers
 from warmup_lib.keys import Request
 from warmup_lib.observe.instruments import current
 from warmup_lib.reader.asked import LONG, Asked, asked_of, size_of
@@ -60,7 +61,7 @@ class Reader:
         self,
         request: Request,
         *,
-        headers: Mapping[Any, Any] | None = None,
+        headers: Headers | None = None,
         user_segment: str | None = None,
         retrieves: bool = False,
     ) -> Found:
@@ -83,7 +84,7 @@ class Reader:
         request: Request,
         compute: Compute,
         *,
-        headers: Mapping[Any, Any] | None = None,
+        headers: Headers | None = None,
         user_segment: str | None = None,
         retrieves: bool = False,
     ) -> Found:

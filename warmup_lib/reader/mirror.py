@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 import redis.asyncio as aio
 from redis.exceptions import RedisError
 
-from warmup_lib.bypass import joined
+from warmup_lib.bypass import Headers, joined
 from warmup_lib.keys import KEY_VERSION
 
 MIRROR = f"{KEY_VERSION}:mirror"
@@ -37,7 +36,7 @@ class Mirror:
         timeouts = {"socket_timeout": _TIMEOUT_S, "socket_connect_timeout": _TIMEOUT_S}
         self._redis: Any = aio.from_url(url, protocol=2, **timeouts)
 
-    async def copy(self, method: str, headers: Mapping[Any, Any], body: Any) -> None:
+    async def copy(self, method: str, headers: Headers, body: Any) -> None:
         """Copy one request, or don't, as the draw has it.
 
         Args:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from warmup_lib.bypass import joined
+from warmup_lib.bypass import Headers, joined
 from warmup_lib.evidence import FIELD
 from warmup_lib.keys import Request
 from warmup_lib.reader.found import Found
@@ -23,7 +23,7 @@ def log_row(
     messages: Any,
     found: Found,
     *,
-    headers: Mapping[Any, Any],
+    headers: Headers,
     user_segment: str | None = None,
     asked: Mapping[str, Any] | None = None,
     usage: Mapping[str, Any] | None = None,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
+from warmup_lib.bypass import Headers
 from warmup_lib.keys import Request
 from warmup_lib.observe.instruments import current
 from warmup_lib.reader.asked import Asked, asked_of
@@ -64,7 +65,7 @@ class SyncReader:
         self,
         request: Request,
         *,
-        headers: Mapping[Any, Any] | None = None,
+        headers: Headers | None = None,
         user_segment: str | None = None,
         retrieves: bool = False,
     ) -> Found:
@@ -80,7 +81,7 @@ class SyncReader:
         request: Request,
         compute: Callable[[], Computed | str],
         *,
-        headers: Mapping[Any, Any] | None = None,
+        headers: Headers | None = None,
         user_segment: str | None = None,
         retrieves: bool = False,
     ) -> Found:
