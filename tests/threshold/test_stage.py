@@ -71,6 +71,15 @@ def test_each_tenant_has_its_own_and_the_small_ones_share(lake: Lake) -> None:
     assert in_force(lake, Config(), "another encoder").at("acme") == Config().encoder.threshold
 
 
+def test_a_small_tenant_whose_own_hits_were_wrong_shares_no_threshold(lake: Lake) -> None:
+    rows = [row for k in range(4) for row in given(f"good{k}", 200)]
+    rows += given("bad", 1, same=False)
+    said = calibrate(lake, rows).facts["tenants"]
+    assert said["good0"]["verdict"] == "kept"
+    assert said["bad"]["verdict"] == "none_keeps"
+    assert (said["bad"]["pairs"], said["bad"]["tenants"]) == (1, 5)
+
+
 def test_what_is_stored_are_digests_and_never_texts(lake: Lake) -> None:
     shown: list[tuple[Pair, str, str]] = []
     report = calibrate(lake, given("bad", 400, same=False), show=lambda *three: shown.append(three))

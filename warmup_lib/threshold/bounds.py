@@ -81,13 +81,26 @@ def calibrate(similarity: Floats, wrong: Mask, bound: float, confidence: float) 
             passed.append(step)
     lowest = max(passed)
     if lowest < 0:
-        equal = similarity >= IDENTITY_ONLY - _ROUNDING
-        n, w = int(equal.sum()), int((wrong & equal).sum())
-        return Calibrated(
-            "none_keeps", IDENTITY_ONLY, hits[-1], n, w, upper_limit(w, n, confidence)
-        )
+        return equal_only(similarity, wrong, confidence)
     n, w = hits[lowest], wrongs[lowest]
     return Calibrated("kept", GRID[lowest], hits[-1], n, w, upper_limit(w, n, confidence))
+
+
+def equal_only(similarity: Floats, wrong: Mask, confidence: float) -> Calibrated:
+    """Return that no threshold keeps the bound on some pairs."""
+    equal = similarity >= IDENTITY_ONLY - _ROUNDING
+    n, w = int(equal.sum()), int((wrong & equal).sum())
+    pairs = int((similarity >= LEAST).sum())
+    return Calibrated("none_keeps", IDENTITY_ONLY, pairs, n, w, upper_limit(w, n, confidence))
+
+
+def lower_limit(wrong: int, hits: int, confidence: float) -> float:
+    """Return the exact (Clopper-Pearson) lower limit of a share, at a one-sided confidence."""
+    if not wrong:
+        return 0.0
+    from scipy.stats import beta
+
+    return float(beta.ppf(1 - confidence, wrong, hits - wrong + 1))
 
 
 def upper_limit(wrong: int, hits: int, confidence: float) -> float:

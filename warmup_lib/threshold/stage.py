@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config
-from warmup_lib.embed.encoder import Encoder
+from warmup_lib.embed.encoder import Encoder, Floats
 from warmup_lib.embed.opening import open_encoder
 from warmup_lib.embed.texts import encode_texts
 from warmup_lib.embed.vectors import LakeVectors
@@ -23,7 +23,15 @@ from warmup_lib.keys import Keys
 from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import THRESHOLD_PAIRS, THRESHOLDS
-from warmup_lib.threshold.bounds import LEAST, Calibrated, calibrate, hits_needed
+from warmup_lib.threshold.bounds import (
+    LEAST,
+    Calibrated,
+    Mask,
+    calibrate,
+    equal_only,
+    hits_needed,
+    lower_limit,
+)
 from warmup_lib.threshold.force import rows_in_force
 from warmup_lib.threshold.labelled import read_pairs
 from warmup_lib.threshold.logged import logged_pairs
@@ -147,22 +155,38 @@ def _calibrated(
 ) -> list[tuple[str, Calibrated, int]]:
     """Return each tenant's calibration, and how many tenants' pairs it is from.
 
-    Who is pooled is told by the number of pairs alone, so that it can't favour any outcome.
+    Who is pooled is told by the number of pairs alone, so that it can't favour any outcome. A
+    tenant whose own few pairs show that the common threshold breaks the bound for it gets none.
     """
     settings = config.threshold
     needed = hits_needed(0, settings.bound, settings.confidence)
     small = [tenant for tenant, pairs in by_tenant.items() if len(pairs) < needed]
     pooled = _calibrate([pair for tenant in small for pair in by_tenant[tenant]], config)
     return [
-        (tenant, pooled, len(small)) if tenant in small else (tenant, _calibrate(pairs, config), 1)
+        (tenant, _own_or(pooled, pairs, config), len(small))
+        if tenant in small
+        else (tenant, _calibrate(pairs, config), 1)
         for tenant, pairs in by_tenant.items()
     ]
 
 
+def _own_or(pooled: Calibrated, pairs: Sequence[Pair], config: Config) -> Calibrated:
+    if pooled.verdict != "kept" or pooled.threshold is None:
+        return pooled
+    bound, confidence = config.threshold.bound, config.threshold.confidence
+    similarity, wrong = _columns(pairs)
+    served = similarity >= pooled.threshold
+    broken = lower_limit(int((wrong & served).sum()), int(served.sum()), confidence) > bound
+    return equal_only(similarity, wrong, confidence) if broken else pooled
+
+
 def _calibrate(pairs: Sequence[Pair], config: Config) -> Calibrated:
+    return calibrate(*_columns(pairs), config.threshold.bound, config.threshold.confidence)
+
+
+def _columns(pairs: Sequence[Pair]) -> tuple[Floats, Mask]:
     similarity = np.array([pair.similarity for pair in pairs], np.float32)
-    wrong = np.array([pair.wrong for pair in pairs], np.bool_)
-    return calibrate(similarity, wrong, config.threshold.bound, config.threshold.confidence)
+    return similarity, np.array([pair.wrong for pair in pairs], np.bool_)
 
 
 def _row(
