@@ -99,7 +99,7 @@ def test_another_number_or_a_negation_is_refused(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("pay 1,000 on 2026-03-14 at 10:30", "1,000 10:30 2026-03-14|0|0|"),
+        ("pay 1,000 on 2026-03-14 at 10:30", "1,000 2026-03-14 10:30|0|0|"),
         ("Ich kann ohne Karte nicht zahlen", "|2|0|"),
         ("Turn my card off in Rome for 2 days", "2d|0|0|-off @rome"),
     ],

@@ -18,6 +18,7 @@ from warmup_lib.guard.marks import NEGATIVE, NUMBER, marks
 from warmup_lib.guard.names import in_han_or_kana, names
 from warmup_lib.guard.negation import negations
 from warmup_lib.guard.numerals import numbers
+from warmup_lib.guard.order import in_order, relations
 from warmup_lib.guard.tasks import tasks
 
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -29,12 +30,14 @@ def signature(text: str) -> str:
 
     Four parts, joined by `|`:
 
-    - the multiset of numbers, in digits of any script, Chinese numerals or small number words,
+    - the numbers in their order, in digits of any script, Chinese numerals or small number words,
       each with its unit;
     - the count of negations (not only their parity: two negated clauses are not none);
     - apart from it, that of the word "no", which Portuguese has as "in the";
     - the set of poles ("off", "unlock", "before" ...), places, dates, currencies, products and
-      other names, codes, quoted strings, addresses and file names.
+      other names, codes, quoted strings, addresses and file names; the order of several places,
+      days, currencies, products or names; the way "from A to B", what is done with two numbers,
+      "under" a number, and Roman numerals.
 
     Inside a ``` code block numbers and known words count, names and strings don't: two pieces of
     code rarely agree in all of them, and what is asked about them often does not depend on them.
@@ -48,7 +51,7 @@ def signature(text: str) -> str:
     folded = plain.casefold()
     words = _WORD.findall(plain)
     found = marks(plain, words)
-    amounts = sorted(numbers(folded, NUMBER in found))
+    amounts = numbers(folded, NUMBER in found)
     negated = noes = 0
     if NEGATIVE in found or in_han_or_kana(plain):
         negated, noes = negations(folded)
@@ -56,8 +59,10 @@ def signature(text: str) -> str:
     said = plain
     if "```" in plain:
         said = _CODE.sub(" ", plain)
+        words = _WORD.findall(said)
         found |= tasks(said)
-    found |= names(said, words if said is plain else _WORD.findall(said)) | literals(said)
+    found |= names(said, words)
+    found |= in_order(said, words, found) | relations(said) | literals(said)
     return "|".join([" ".join(amounts), str(negated), str(noes), " ".join(sorted(found))])
 
 

@@ -14,13 +14,15 @@ _ENDINGS = (
     "ini|cfg|env|lock|parquet|ipynb|com|org|net|io|dev|de|fr|es|it|pt|cn|jp|"
     "uk|eu|gov|edu|ai|app"
 )
-# An address is looked for at the start of a word only: within one it would take the square of time.
+# An address or a file is looked for at the start of a run of its characters only, and a quotation
+# up to the next mark that opens one: otherwise they would take the square of time.
 _LITERAL = re.compile(
     r"""(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+
     | (?:https?://|www\.)[^\s"'<>]+
-    | `[^`\n]+` | "[^"\n]+" | «[^»\n]+» | „[^“”"\n]+[“”"] | “[^”\n]+” | 「[^」\n]+」 | 『[^』\n]+』
+    | `[^`\n]+` | "[^"\n]+" | «[^«»\n]+» | „[^„“”"\n]+[“”"] | “[^“”\n]+”
+    | 「[^「」\n]+」 | 『[^『』\n]+』
     | (?<![\w'])'[^'\n]+'(?!\w)
-    | \b\w[\w./-]*\.(?:ENDINGS)\b
+    | (?<![\w./-])[./-]*\w[\w./-]*\.(?:ENDINGS)\b
     | \b[A-Za-z]\w*_\w+ | \b\w+(?=\(\)) | \b[a-z]+[A-Z]\w*
     | (?<!\S)--?[a-z][\w-]*
     | \b[A-Za-z]+(?:-?\d)[\w-]* | \b\d+(?:-?[A-Za-z])[\w-]*""".replace("ENDINGS", _ENDINGS),

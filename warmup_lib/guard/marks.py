@@ -125,6 +125,11 @@ def find_things(text: str) -> Iterator[re.Match[str]]:
     return (m for m in _IN_HAN_KANA.finditer(text) if _HAN_KANA[m[0]].startswith(THING))
 
 
+def han_thing(name: str) -> str:
+    """Return what a match of `find_things` stands for."""
+    return _HAN_KANA[name]
+
+
 def in_pairs(words: Sequence[str]) -> set[str]:
     """Return the words that make a name of two words with one of their neighbours, as written."""
     if _STARTS.isdisjoint(map(bare, words)):

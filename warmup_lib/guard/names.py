@@ -13,6 +13,8 @@ _WORD = re.compile(r"\w+")
 # A firm or a code, where not all is written so: "TSB", but "SEND ME A CARD".
 _ALL_CAPITALS = re.compile(r"(?<![\w&])[A-Z][A-Z&]+[A-Z](?![\w&])")
 _FEW = 2
+_REACH = 80
+"""Characters before a capital that are looked at: the word before it, which may be a long one."""
 _SHORT = re.compile("ASAP|ATMS?|CV[CV]|FAQ|HELP|HOW|IBAN|NEED|NOT|OTP|PINS?|SMS|URL|WHY")
 
 # Who does something, at the beginning of a sentence: "Greta wants to know ...".
@@ -99,10 +101,11 @@ def _is_german(text: str, words: Sequence[str]) -> bool:
 
 
 def _is_thing(text: str, start: int) -> bool:
-    before = text[:start].split()
-    if len(before) == 1 and before[0].endswith(","):  # "Hello, Write a test"
+    before = text[max(0, start - _REACH) : start].split()
+    if start < _REACH and len(before) == 1 and before[0].endswith(","):  # "Hello, Write a test"
         return True
     word = before[-1].casefold()
     if word in _IS_ENGLISH:
-        return _WORD.match(text, start)[0].casefold() in _IS_OWNED
+        thing = _WORD.match(text, start)
+        return thing is not None and thing[0].casefold() in _IS_OWNED
     return word in _IS_BEFORE_THINGS
