@@ -27,7 +27,7 @@ from warmup_lib.layers.registry import LAYERS
 from warmup_lib.stage import StageReport
 from warmup_lib.verify.measuring import Subject
 from warmup_lib.verify.stage import run, verify
-from warmup_lib.verify.window import Window, from_lake
+from warmup_lib.verify.window import Window, from_lake, from_rows
 
 ANSWERS = [plan_item("responses", n) for n in range(1, 5)]
 HEADS = [plan_item("prefixes", n) for n in range(1, 3)]
@@ -123,6 +123,20 @@ def test_without_later_traffic_only_residency_is_judged(lake: Lake) -> None:
     assert list(report.facts["gates"]) == ["warmup_completion"]
     assert report.notes == ("no later traffic was given: only residency is proven",)
     assert lake.partitions("hits") == []
+
+
+def test_a_log_file_of_a_day_leaves_what_was_measured_on_that_day(lake: Lake) -> None:
+    targets = [MemoryTarget("cache"), MemoryHost("h")]
+    apply(lake, targets)
+    go(lake, targets, later(lake))
+    file = from_rows(requests(request(900, 7), request(901, 1)), Config(), "2026-03-14")
+    report = go(lake, targets, file)
+    assert report.facts["hit_ratio"]["responses"]["requests"] == 2
+    assert "calibration" not in report.facts
+    day, few = lake.partitions("hits")
+    assert (day["window"], few["window"]) == ("2026-03-15", file.name)
+    asked = [set(lake.read("hits", one)["request_id"].to_pylist()) for one in (day, few)]
+    assert (len(asked[0]), asked[1]) == (80, {"r900", "r901"})
 
 
 def test_traffic_that_the_plan_knew_is_called_in_sample(lake: Lake) -> None:
