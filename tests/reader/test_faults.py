@@ -361,10 +361,10 @@ def test_a_damaged_answer_is_replaced_by_the_next_one(
 
 @pytest.mark.stack
 def test_a_long_prompt_holds_nobody_up(cache: Cache, reading: Any) -> None:
-    """Others on the loop go on while a text of 20,000 characters is taken apart."""
+    """Others on the loop go on while a text of 100,000 characters is taken apart."""
     draw = random.Random(1)
     words = ["Alice", "Bob", "Dresden", "not", "20", "cards"]
-    ask = Request("acme", "m", " ".join(draw.choice(words) for _ in range(4000)))
+    ask = Request("acme", "m", " ".join(draw.choice(words) for _ in range(18_000)))
 
     async def work(reader: Reader) -> float:
         worst, last, done = 0.0, time.perf_counter(), False
