@@ -140,7 +140,9 @@ def test_blocks_that_heads_share_are_paid_for_once(tmp_path: Path) -> None:
         (600, ["one"]),
         (1400, ["other", "one", "two"]),
     ):
-        settings = config({"budgets": {"kv_tokens": {"vllm-1": tokens}}}, prefixes={"enabled": True})
+        settings = config(
+            {"budgets": {"kv_tokens": {"vllm-1": tokens}}}, prefixes={"enabled": True}
+        )
         report = run(lake, DAY, settings, layers=["prefixes"])
         assert chosen(lake, report, "prefixes") == expected
         assert report.facts["budgets"]["kv_tokens/vllm-1"]["used"] <= tokens
