@@ -203,7 +203,8 @@ class Second:
             place = (item["layer"], item["tier"], item["tenant"], item["key_digest"])
             if place == (layer, None, tenant, row[digest]):
                 same = signature(item["text"]) == signature(text)
-                return "below_threshold" if same else "guard_refused"
+                other = "guard_refused" if layer == "responses" else "unseen"
+                return "below_threshold" if same else other
         known = self._of_plan(layer, None, tenant, row[digest])
         return {None: "left_out", "covered": "below_threshold"}.get(known, known or "")
 

@@ -204,6 +204,25 @@ def test_what_is_almost_the_same_as_before_is_not_new(
     assert world.cause(one) == (Cause.BELOW_BUDGET, told)
 
 
+@pytest.mark.parametrize(
+    ("layer", "before", "cause"),
+    [
+        ("embeddings", "How do I freeze my 7 cards, please?", Cause.UNSEEN),
+        ("embeddings", "How do I freeze my 6 cards please", Cause.BELOW_THRESHOLD),
+        ("responses", "How do I freeze my 7 cards, please?", Cause.GUARD_REFUSED),
+    ],
+)
+def test_the_guard_refuses_answers_alone_for_a_vector_it_is_a_new_text(
+    world: World, layer: str, before: str, cause: Cause
+) -> None:
+    world.known, world.items = [of(before)], [item(of(before), layer)]
+    prompt = "How do I freeze my 6 cards, please?"
+    one = answer(prompt) if layer == "responses" else text(prompt)
+    [verdict] = world.judge(one)
+    assert (verdict.cause, verdict.item_id is None) == (cause, cause is Cause.UNSEEN)
+    assert verdict.evidence.endswith("variant=letters planned")
+
+
 def test_a_variant_in_another_context_is_no_variant_of_an_answer(world: World) -> None:
     world.known = [of("HOW DO I FREEZE MY CARD, PLEASE?", params={"temperature": 0})]
     assert world.cause(answer())[0] == Cause.UNSEEN

@@ -25,6 +25,7 @@ Open = Sequence[tuple[Miss, str | None]]
 
 _NEW = Verdict(Cause.UNSEEN, "history=nothing like it")
 _ELSEWHERE = Verdict(Cause.UNSEEN, "history=its text, but in other contexts")
+_OTHER_FACTS = "history=its like, with another number, name, unit or negation"
 
 
 @dataclass
@@ -129,9 +130,11 @@ class Unplanned:
     def _by_variant(self, miss: Miss, first: Variant) -> Verdict:
         told, place = f"variant={first.how}", _place(miss, first.once)
         if items := self.standing.planned(miss.layer, miss.tier, *place[1:]):
-            passes = compatible(miss.asked.prompt, items[0].text or "")
-            cause = Cause.BELOW_THRESHOLD if passes else Cause.GUARD_REFUSED
-            return Verdict(cause, f"{told} planned", items[0].item_id)
+            if compatible(miss.asked.prompt, items[0].text or ""):
+                return Verdict(Cause.BELOW_THRESHOLD, f"{told} planned", items[0].item_id)
+            if miss.layer != RESPONSES:  # the guard refuses answers: a vector holds none
+                return Verdict(Cause.UNSEEN, f"{_OTHER_FACTS} {told} planned")
+            return Verdict(Cause.GUARD_REFUSED, f"{told} planned", items[0].item_id)
         reason = self.left_out.of([place]).get(place)
         if reason == COVERED:
             return Verdict(Cause.BELOW_THRESHOLD, f"{told} covered")
