@@ -197,7 +197,9 @@ def threshold(
     lake = open_lake(config)
     days = [day] if day is not None else lake.days("requests")
     if not days:
-        raise InputDataError(f"no requests in {config.lake}: name the day from which on it counts")
+        raise InputDataError(
+            f"no requests in {config.lake}: run `warmup ingest` first, or give --pairs and --day"
+        )
     return run(
         lake,
         days[-1],

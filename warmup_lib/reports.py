@@ -64,6 +64,8 @@ class Result:
     rows: list[tuple[Any, ...]]
     failed: list[str]
     warned: list[str]
+    newest: str | None
+    """The newest day that has rows."""
 
 
 def find_reports() -> dict[str, Report]:
@@ -94,9 +96,9 @@ def run_report(lake: Lake, name: str, day: str | None = None) -> Result:
 
 def execute(connection: duckdb.DuckDBPyConnection, report: Report, day: str | None) -> Result:
     """Run a report's query and checks on a connection that has the lake's views."""
-    if day is None:
-        row = connection.execute(report.metadata["default_day"]).fetchone()
-        day = str(row[0]) if row and row[0] is not None else None
+    row = connection.execute(report.metadata["default_day"]).fetchone()
+    newest = str(row[0]) if row and row[0] is not None else None
+    day = day or newest
     connection.execute(f"CREATE OR REPLACE TEMP TABLE report AS {report.query}", {"day": day})
     columns = [d[0] for d in connection.execute("DESCRIBE report").fetchall()]
     rows = connection.execute("FROM report").fetchall()
@@ -105,4 +107,4 @@ def execute(connection: duckdb.DuckDBPyConnection, report: Report, day: str | No
         count = connection.execute(sql).fetchone()
         if count and count[0]:
             broken[severity].append(f"{check}: {count[0]}")
-    return Result(report.name, day, columns, rows, broken["fail"], broken["warn"])
+    return Result(report.name, day, columns, rows, broken["fail"], broken["warn"], newest)

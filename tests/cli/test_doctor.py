@@ -109,10 +109,20 @@ def test_a_sound_folder_is_ok_and_all_seven_traps_are_told(tmp_path: Path) -> No
     assert answer["findings"] == []
 
 
-def test_nothing_given_is_bad_usage() -> None:
-    done = run()
+def test_nothing_given_is_bad_usage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARMUP_HOME", str(tmp_path))
+    done = run("--lake", tmp_path)
     assert done.exit_code == 2
     assert "give --requests, --redis, --host or --model-dir" in done.output
+
+
+def test_without_options_the_targets_of_the_settings_are_looked_at(tmp_path: Path) -> None:
+    targets = [{"kind": "redis", "name": "cache", "url": "redis://127.0.0.1:1"}]
+    (tmp_path / "warmup.yaml").write_text(json.dumps({"targets": targets}))
+    done = run("--config", tmp_path / "warmup.yaml")
+    assert done.exit_code == 1
+    assert "looking at redis 'cache' of the settings" in done.stderr
+    assert "the Redis is down" in done.stderr
 
 
 def test_a_log_without_requests_is_bad_input(tmp_path: Path) -> None:

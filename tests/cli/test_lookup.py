@@ -90,6 +90,13 @@ def test_a_header_that_tells_the_caches_to_stand_aside_is_named(config: Path) ->
     assert (found["hit"], found["bypass"], found["evidence"]["looked"]) == (False, "header", [])
 
 
+def test_a_table_says_which_look_was_for_what_is_similar_and_what_it_needed(config: Path) -> None:
+    done = run("lookup", "--config", str(config), *ASK, *WARM, "Where is the nearest branch?")
+    rows = [[c.strip() for c in li.split("│")[1:-1]] for li in done.stdout.splitlines()]
+    of_answers = [row[1:3] + row[4:5] for row in rows if row and row[0] == "responses"]
+    assert of_answers == [["equal", "absent", "-"], ["similar", "below threshold", "0.920"]]
+
+
 def test_a_table_for_people_shows_no_text(config: Path) -> None:
     done = run("lookup", "--config", str(config), *ASK, *WARM, QUESTION)
     assert done.exit_code == 0

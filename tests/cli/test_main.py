@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -138,11 +139,30 @@ def test_a_day_without_requests_says_what_to_run(tmp_path: Path, lake: str) -> N
 
 
 def test_a_file_of_unusable_rows_exits_2_and_is_accounted_for(tmp_path: Path, lake: str) -> None:
-    result = run("ingest", "--lake", lake, "--json", log(tmp_path, {"nothing": 1}))
+    result = run("ingest", "--lake", lake, "--json", log(tmp_path, {"tenant": 1}))
     assert result.exit_code == 2
     assert facts(result)["rows_quarantined"] == 1
     report = run("sql", "quarantine", "--lake", lake, "--json")
     assert facts(report)["rows"][0]["rows_quarantined"] == 1
+    other_day = run("sql", "quarantine", "--lake", lake, "--day", "2026-03-04")
+    assert "no rows for 2026-03-04: the newest day that has any is 20" in other_day.stderr
+    row = log(tmp_path, {"tenant": 1, "model": "m"})
+    said = run("ingest", "--lake", lake, "--format=jsonl", row)
+    assert "read 1 row in" in said.stdout
+    assert "1 quarantined (missing_field 1)" in said.stdout
+
+
+def test_files_of_no_log_exit_2(tmp_path: Path, lake: str) -> None:
+    result = run("ingest", "--lake", lake, log(tmp_path, {"nothing": 1}))
+    assert result.exit_code == 2
+    assert "skipped, no line is of a known log format: log.jsonl" in result.stdout
+
+
+def test_sql_prints_wide_rows_line_by_line(lake: str) -> None:
+    columns = ", ".join(f"{n} AS column_{n}" for n in range(30))
+    shown = run("sql", "--lake", lake, input=f"SELECT {columns}").stdout
+    assert "row 1" in shown
+    assert re.search(r"│ column_29 +│ +29 │", shown)
 
 
 def test_ingest_accounts_for_every_row_and_a_second_time_adds_none(

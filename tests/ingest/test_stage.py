@@ -94,10 +94,26 @@ def test_a_whole_row_is_stored_as_it_was(
         "days": ["2026-03-14"],
         "files": 1,
         "files_known": 0,
+        "files_skipped": 0,
         "redacted": 0,
         "warmup_rows": 0,
         "quarantine": {},
     }
+
+
+def test_a_file_without_any_line_of_a_log_is_named_and_skipped(
+    tmp_path: Path, canonical: Any, write: Any, ingest: Any, lake: Lake
+) -> None:
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text('{\n  "days": [\n    "2026-03-14"\n  ]\n}\n')
+    chunks = write(tmp_path / "help.jsonl", {"chunk_id": "c1", "document": "d", "text": "t"})
+    short = write(tmp_path / "short.jsonl", {"tenant": "acme"})
+    log = write(tmp_path / "log.jsonl", b"no JSON", canonical(1))
+    report = ingest(manifest, chunks, short, log, dialect="auto")
+    assert (report.rows_in, report.rows_out, report.facts["files_skipped"]) == (3, 1, 2)
+    assert report.notes == ("skipped, no line is of a known log format: manifest.json, help.jsonl",)
+    assert len(lake.partitions("quarantine")) == 2
+    assert ingest(manifest, dialect="jsonl").facts["rows_quarantined"] == 5
 
 
 def test_the_day_is_the_one_in_the_configured_zone(

@@ -142,10 +142,12 @@ def _trace(call: Call, path: Path | None, layer: str, day: str | None) -> Trace:
 def _show(console: Console, facts: dict[str, Any]) -> None:
     trace, plan = facts["trace"], facts["plan"]
     rejected = sum(trace["rows_rejected"].values())
+    why = ", ".join(f"{reason}: {count:,}" for reason, count in trace["rows_rejected"].items())
     console.print(
         f"{trace['accesses']:,} accesses to {trace['items']:,} items in {trace['periods']:,} "
         f"periods ({trace['from']} to {trace['to']}); {rejected:,} of {trace['rows_read']:,} rows "
-        "could not be used"
+        "could not be used" + (f" ({why})" if why else ""),
+        soft_wrap=True,
     )
     rows = [
         [
@@ -159,7 +161,7 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     ]
     columns = ("policy", "hits", "first 5m", "first 15m", "first 60m", "of bytes", "of cost")
     title = f"Caches of {facts['capacity']:,} items"
-    note = "static_hindsight and belady know the future"
+    note = "static_hindsight and belady know the future; docs/backtest.md explains all of them"
     console.print(table(title, *columns, rows=rows, note=note))
     rows = [[kind, *_way(way), percent(way["hit_ratio"])] for kind, way in plan["ways"].items()]
     console.print(table("The best way of each kind", "kind", *_WAY, "would hit", rows=rows))

@@ -174,8 +174,14 @@ def traffic(function: Callable[..., None]) -> Callable[..., None]:
     return of_file(of_day(function))
 
 
-def table(title: str, *columns: str, rows: list[list[Any]], note: str | None = None) -> Table:
-    """Return a table with numbers set right."""
+def table(
+    title: str,
+    *columns: str,
+    rows: list[list[Any]],
+    note: str | None = None,
+    whole: bool = False,
+) -> Table:
+    """Return a table with numbers set right; long texts are cut unless they are asked for whole."""
     shown = Table(title=Text(title), title_justify="left", caption=note, caption_justify="left")
     for index, name in enumerate(columns):
         numeric = all(isinstance(r[index], int | float) or r[index] in ("", "-") for r in rows)
@@ -183,11 +189,11 @@ def table(title: str, *columns: str, rows: list[list[Any]], note: str | None = N
             Text(name), justify="right" if numeric and rows else "left", overflow="fold"
         )
     for row in rows:
-        shown.add_row(*[Text(_cell(v)) for v in row])
+        shown.add_row(*[Text(_cell(v, whole)) for v in row])
     return shown
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, whole: bool) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -195,7 +201,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
+    return text if whole or len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 1]}…"
 
 
 def percent(value: float | None) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -190,6 +193,14 @@ def _draw(run: Run, plan_id: str, later: str, verified: StageReport) -> Path:
     return picture
 
 
+def _program() -> str:
+    """Return how a shell calls this program: by its name where it is found, else by its place."""
+    if shutil.which("warmup"):
+        return "warmup"
+    beside = Path(sys.executable).with_name("warmup")
+    return os.path.relpath(beside) if beside.exists() else f"{sys.executable} -m warmup_lib.cli"
+
+
 def _show(console: Console, facts: dict[str, Any]) -> None:
     console.print(
         "\nThe log is [bold]composed[/]: arrivals, shares and popularity follow measured "
@@ -214,9 +225,10 @@ def _show(console: Console, facts: dict[str, Any]) -> None:
     rows.append(["total", round(sum(facts["seconds"].values()), 2)])
     console.print(table("Time", "step", "seconds", rows=rows))
     console.print(f"picture: {facts['picture']}", soft_wrap=True)
+    program = _program()
     console.print(
         f"next: export WARMUP_HOME={warmup_home()}       (where stack and secret are)\n"
-        f"      warmup sql top_clusters --lake {facts['lake']}\n"
-        "      warmup stack down                      (the stack keeps running until then)",
+        f"      {program} sql top_clusters --lake {facts['lake']}\n"
+        f"      {program} stack down          (the stack keeps running until then)",
         soft_wrap=True,
     )

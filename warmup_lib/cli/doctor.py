@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.markup import escape
 
 from warmup_lib.cli.common import ERR, Call, command, table
 from warmup_lib.errors import ConfigError
@@ -15,6 +16,7 @@ from warmup_lib.errors import ConfigError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from warmup_lib.config import Config
     from warmup_lib.doctor.examine import Examined
 
 
@@ -50,8 +52,12 @@ def doctor(
 ) -> None:
     """Look for the seven traps. Exit 1 when one is found, or a target is down.
 
+    Without --host, --redis, --requests and --model-dir it looks at the first Redis and the first
+    model host of the settings.
+
     \b
     Examples:
+      warmup doctor
       warmup doctor --requests requests-2026-03-16.jsonl.gz
       warmup doctor --host http://127.0.0.1:8000 --redis redis://127.0.0.1:6379
       warmup doctor --model-dir /models/llama --tensor-parallel 8 --deep
@@ -62,6 +68,8 @@ def doctor(
 
     if model_dir is None and (deep or tensor_parallel):
         raise ConfigError("--deep and --tensor-parallel are about a model: give --model-dir too")
+    if not (host_url or redis_url or requests or model_dir):
+        redis_url, host_url = _configured(call.config)
     host, store = open_at(call.config, host_url=host_url, redis_url=redis_url)
     given = Given(
         model_dir=model_dir,
@@ -84,6 +92,21 @@ def doctor(
         ERR.print(f"[bold red]error:[/] {why}", soft_wrap=True)
     if found.down or any(trap.status == "found" for trap in found.traps.values()):
         sys.exit(1)
+
+
+def _configured(config: Config) -> tuple[str | None, str | None]:
+    """Return the addresses of the settings' first Redis and first host, and say which they are."""
+    from warmup_lib.targets.open import target_settings
+
+    try:
+        targets = [one for one in target_settings(config) if one.url]
+    except ConfigError:
+        return None, None
+    chosen = [next((t for t in targets if t.kind == kind), None) for kind in ("redis", "host")]
+    if names := ", ".join(f"{t.kind} '{t.name}'" for t in chosen if t):
+        ERR.print(f"looking at {escape(names)} of the settings; --requests looks at a log too")
+    redis, host = (t.url if t else None for t in chosen)
+    return redis, host
 
 
 def show(console: Console, found: Examined) -> None:

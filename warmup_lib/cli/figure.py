@@ -62,7 +62,7 @@ def _latency(axes: Axes, cold_ms: list[float], warm_ms: list[float]) -> None:
 def _ratios(axes: Axes, facts: dict[str, Any]) -> None:
     layers = [la for la in facts["baselines"] if la in facts["hit_ratio"]]
     bars = (("cold", GREY), ("top_k", TOP), ("ours", WARM), ("hindsight", BEST))
-    names = {"top_k": "plain Top-K", "ours": "this plan"}
+    names = {"top_k": "plain Top-K"}
     for place, (key, colour) in enumerate(bars):
         values = [
             100
@@ -75,7 +75,7 @@ def _ratios(axes: Axes, facts: dict[str, Any]) -> None:
         ]
         at = [i + (place - 1.5) * 0.2 for i in range(len(layers))]
         drawn = axes.bar(at, values, 0.19, color=colour, label=names.get(key, key))
-        axes.bar_label(drawn, fmt="%.0f", fontsize=8)
+        axes.bar_label(drawn, fmt="%.1f", fontsize=7)
     axes.set_xticks(range(len(layers)), layers)
     axes.set(ylabel="hit ratio, %", ylim=(0, 115), title=f"Later traffic ({facts['window']})")
     axes.legend(loc="upper left", ncols=4, frameon=False, fontsize=8)

@@ -91,7 +91,7 @@ def _targets(redis: str | None, hosts: tuple[str, ...]) -> Any:
 def render_config(config: Config) -> str:
     """Return the settings as YAML with every setting's meaning before it."""
     head = (
-        "# Settings of the warm-up planner. Every setting has a default: delete what you keep.\n"
+        "# Settings of the warm-up planner. A setting that is not in this file has its default.\n"
         "# The key secret is not here: it is in the environment variable that secret_env names.\n"
     )
     return head + "\n".join(_section(config, 0)) + "\n" + _TARGETS

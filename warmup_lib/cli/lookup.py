@@ -122,8 +122,10 @@ def show(console: Console, answer: dict[str, Any]) -> None:
     rows = [
         [
             look["layer"],
+            "similar" if _similar(look) else "equal",
             look["found"].replace("_", " "),
             look.get("similarity", "-"),
+            look.get("threshold", "-"),
             look.get("nearest") or look["key"],
         ]
         for look in answer["evidence"]["looked"]
@@ -132,7 +134,13 @@ def show(console: Console, answer: dict[str, Any]) -> None:
         console.print(f"a {answer['bypass']} tells the caches to stand aside: nothing is looked up")
         return
     state = f"found in {answer['layer']}" if answer["hit"] else "not found"
-    console.print(table(f"Lookup: {state}", "layer", "found", "similarity", "key", rows=rows))
+    columns = ("layer", "looked for", "found", "similarity of nearest", "needed", "nearest or key")
+    console.print(table(f"Lookup: {state}", *columns, rows=rows))
+
+
+def _similar(look: dict[str, Any]) -> bool:
+    """Say whether a look was for something similar: it had a threshold, or found a neighbour."""
+    return "threshold" in look or "nearest" in look
 
 
 def _tools(file: Path | None) -> list[Any] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -14,17 +16,24 @@ if TYPE_CHECKING:
 
     from warmup_lib.stage import StageReport
 
+_FIRST = 5
+"""Items that a layer shows of those that a plan added or dropped."""
+
 
 def ingest(console: Console, report: StageReport) -> None:
     """Print what was read, kept and put aside."""
     facts = report.facts
     days = facts["days"]
-    span = f"{days[0]} to {days[-1]}" if days else "no day"
+    span = f" ({days[0]} to {days[-1]})" if days else ""
+    why = ", ".join(f"{reason} {count:,}" for reason, count in facts["quarantine"].items())
     console.print(
-        f"read {facts['rows_read']:,} rows in {report.seconds:.1f} s: kept "
-        f"{facts['rows_kept']:,} ({span}), {facts['duplicates']:,} duplicates, "
-        f"{facts['rows_quarantined']:,} quarantined"
+        f"read {facts['rows_read']:,} row{'' if facts['rows_read'] == 1 else 's'} in "
+        f"{report.seconds:.1f} s: kept {facts['rows_kept']:,}{span}, {facts['duplicates']:,} "
+        f"duplicates, {facts['rows_quarantined']:,} quarantined" + (f" ({why})" if why else ""),
+        soft_wrap=True,
     )
+    if why:
+        console.print("`warmup sql quarantine` lists their files and lines")
     _notes(console, report)
 
 
@@ -34,7 +43,9 @@ def plan(console: Console, report: StageReport, built: list[StageReport]) -> Non
     if built:
         rows = [[r.stage, r.rows_in, r.rows_out, round(r.seconds, 2)] for r in _summed(built)]
         console.print(table("Stages", "stage", "rows in", "rows out", "seconds", rows=rows))
-    console.print(f"{facts['decision']}: [bold]{escape(facts['plan_id'])}[/]", soft_wrap=True)
+    base = f", which adds to {escape(facts['base'])}" if facts.get("base") else ""
+    said = f"{facts['decision']}: [bold]{escape(facts['plan_id'])}[/]{base}"
+    console.print(said, soft_wrap=True)
     rows = [
         [layer, count, facts["expected_hits"].get(layer, 0.0), _reasons(facts, layer)]
         for layer, count in facts["items"].items()
@@ -45,16 +56,18 @@ def plan(console: Console, report: StageReport, built: list[StageReport]) -> Non
     if "planned" in facts:
         planned(console, facts)
         budgets(console, facts)
-    for one in built:
-        if one.stage == "documents":  # the user's own files, and what of them can't be used
-            _notes(console, one)
-    _notes(console, report)
+    _notes(console, replace(report, notes=tuple(plan_notes(report, built))))
+
+
+def plan_notes(report: StageReport, built: Sequence[StageReport]) -> list[str]:
+    """Return the notes of a plan and of all stages before it, each once."""
+    return list(dict.fromkeys(note for one in [*built, report] for note in one.notes))
 
 
 def planned(console: Console, facts: dict[str, Any]) -> None:
     """Print what warming the plan will take, and what waiting it saves, by layer."""
     rows = [
-        [layer, took["seconds"], took["bytes"] / 2**20, took["saved_s"], took["from"]]
+        [layer, took["seconds"], took["bytes"] / 2**20, took["saved_s"], _cost_from(took["from"])]
         for layer, took in facts["planned"].items()
         if facts["items"][layer]
     ]
@@ -65,9 +78,14 @@ def planned(console: Console, facts: dict[str, Any]) -> None:
             *columns,
             rows=rows,
             note="Saved: waiting of the hits that warming adds, by what waiting was measured "
-            f"({facts['figures']['answer_ms']}, {facts['figures']['token_ms']}).",
+            f"({facts['figures']['answer_ms']}, {facts['figures']['token_ms']}). Guesses of costs "
+            "can be many times off, until a plan of an earlier day has been applied.",
         )
     )
+
+
+def _cost_from(where: str) -> str:
+    return "guess" if where == "default" else where
 
 
 def budgets(console: Console, facts: dict[str, Any]) -> None:
@@ -80,8 +98,8 @@ def budgets(console: Console, facts: dict[str, Any]) -> None:
             "Budgets",
             *("budget", "used", "limit"),
             rows=rows,
-            note=f"No choice within them saves more than {facts['bound_s']:,} seconds a day: this "
-            f"one saves {1 - facts['gap']:.2%} of that.",
+            note="No choice within them that keeps to the same floors and caps saves more than "
+            f"{facts['bound_s']:,} seconds a day: this one saves {1 - facts['gap']:.2%} of that.",
         )
     )
 
@@ -99,8 +117,6 @@ def _sources(console: Console, sources: dict[str, Any]) -> None:
 
 def _summed(built: list[StageReport]) -> list[StageReport]:
     """Return one report a stage: the day stages run once a day of the history."""
-    from dataclasses import replace
-
     by_stage: dict[str, StageReport] = {}
     for one in built:
         held = by_stage.get(one.stage)
@@ -123,7 +139,7 @@ def _reasons(facts: dict[str, Any], layer: str) -> str:
 
 
 def plan_diff(console: Console, facts: dict[str, Any]) -> None:
-    """Print how many items each layer added, kept and dropped."""
+    """Print how many items each layer added, kept and dropped, and the first that changed."""
     rows = [
         [
             layer,
@@ -134,6 +150,16 @@ def plan_diff(console: Console, facts: dict[str, Any]) -> None:
     ]
     columns = ("layer", "added", "kept", "dropped", "dropped for")
     console.print(table("Plan diff", *columns, rows=rows))
+    for side, why in (("added", "reason"), ("dropped", "left_out")):
+        changed = [
+            [layer, one["tenant"], one["expected_hits"], one[why] or "not asked for any more"]
+            for layer, counts in facts["layers"].items()
+            for one in counts["items"][side][:_FIRST]
+        ]
+        if changed:
+            title = f"First {side}, up to {_FIRST} a layer; --json has all"
+            columns = ("layer", "tenant", "expected hits a day", "why")
+            console.print(table(title, *columns, rows=changed, whole=True))
 
 
 def plan_compare(console: Console, facts: dict[str, Any]) -> None:
@@ -154,16 +180,16 @@ def plan_compare(console: Console, facts: dict[str, Any]) -> None:
     ]
     columns = ["plan", "strategy", "items", "seconds", "MiB Redis", "MiB host"]
     columns += ["P95 cold, ms", "P95 warm, ms", "P95 gain"]
-    console.print(table("Strategies", *columns, rows=_with_dashes(told)))
+    console.print(table("Two plans", *columns, rows=_with_dashes(told)))
     if idle := [plan["plan_id"] for plan in facts["plans"] if plan["seconds"] is None]:
         console.print(f"not applied yet: {', '.join(idle)}; run `warmup apply --plan ID`")
         return
-    ratio = {name: "-" if one is None else f"{one:.2f}" for name, one in facts["ratio"].items()}
-    console.print(
-        f"second to first: {ratio['seconds']}x the time, {ratio['bytes']}x the memory, "
-        f"{ratio['gain']}x the P95 gain",
-        soft_wrap=True,
-    )
+    names = {"seconds": "time", "bytes": "added memory, Redis and host", "gain": "P95 gain"}
+    told = {names[name]: one for name, one in facts["ratio"].items()}
+    known = [f"{one:.2f}x the {name}" for name, one in told.items() if one is not None]
+    unknown = [name for name, one in told.items() if one is None]
+    said = [*known, *([f"not known: {', '.join(unknown)}"] if unknown else [])]
+    console.print(f"second to first: {', '.join(said)}", soft_wrap=True)
 
 
 def _with_dashes(rows: list[list[Any]]) -> list[list[Any]]:
@@ -209,14 +235,15 @@ def costs(console: Console, facts: dict[str, Any]) -> None:
         for layer, targets in facts["layers"].items()
         for target, took in targets.items()
     ]
-    columns = ("layer", "target", "items", "seconds", "MiB", "tokens", "steps that worked")
+    columns = ("layer", "target", "warmed", "seconds", "MiB", "tokens", "steps that worked")
     console.print(
         table(
             "What each layer took, in this order on each target",
             *columns,
             rows=rows,
-            note="MiB: on a Redis by how much its memory grew meanwhile, on a model host what the\n"
-            "items hold there. Tokens: computed by the host for them.",
+            note="Warmed: now, without those that were resident already. MiB: on a Redis by how "
+            "much its memory grew meanwhile, on a model host what the items hold there. Tokens: "
+            "computed by the host for them.",
         )
     )
 
@@ -278,8 +305,8 @@ def hit_ratios(console: Console, facts: dict[str, Any]) -> None:
             f"Hit ratio on {facts['window']}",
             *columns,
             rows=rows,
-            note="All sets have the same size and serve the same requests. Plain Top-K: the most\n"
-            "asked of the plan's last day. Hindsight: greedy best set, chosen knowing these\n"
+            note="All sets have the same size and serve the same requests. Plain Top-K: the most "
+            "asked of the plan's last day. Hindsight: greedy best set, chosen knowing these "
             "requests. On model hosts the requests are a sample of the day.",
         )
     )
@@ -327,7 +354,7 @@ def first_token(console: Console, facts: dict[str, Any]) -> None:
         [name, measured[key]["n"], measured[key]["p50"], measured[key]["p99"]]
         for name, key in (("cold (fresh salt)", "cold"), ("warm", "warm"))
     ]
-    title = f"Time to first token on the model host, median {measured['speed_up']:.1f}x"
+    title = f"Time to first token, median {measured['speed_up']:.1f}x"
     console.print(table(title, "same requests", "n", "P50 ms", "P99 ms", rows=rows))
 
 

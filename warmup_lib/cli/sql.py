@@ -16,6 +16,10 @@ from warmup_lib.reports import Result, find_reports, run_report
 
 if TYPE_CHECKING:
     import duckdb
+    from rich.console import Console
+
+_NARROWEST = 10
+"""Characters below which columns can't be read."""
 
 
 @click.command()
@@ -54,6 +58,7 @@ def _list(call: Call) -> None:
                 "report",
                 "what a row is",
                 rows=[[n, m["description"]] for n, m in found.items()],
+                whole=True,
             )
         ),
     )
@@ -69,18 +74,33 @@ def _report(call: Call, result: Result) -> None:
         "warnings": result.warned,
     }
     title = f"{result.report}, {result.day or 'no day yet'}"
-    call.answer(
-        facts,
-        lambda console: console.print(
-            table(title, *result.columns, rows=[_blank(r) for r in result.rows])
-        ),
-    )
+    call.answer(facts, lambda console: _show(console, title, result.columns, result.rows))
     if not result.rows:
-        ERR.print("no rows: the lake holds nothing of this kind yet")
+        ERR.print(_nothing(result))
     for warning in result.warned if result.rows else ():
         ERR.print(f"[yellow]check:[/] {escape(warning)}")
     if result.failed:
         raise GateFailed(f"{result.report} is not sound: {'; '.join(result.failed)}")
+
+
+def _nothing(result: Result) -> str:
+    if result.newest is None:
+        return "no rows: the lake holds nothing of this kind yet"
+    of = " (days of ingest, not of the log)" if result.report == "quarantine" else ""
+    return f"no rows for {result.day}: the newest day that has any is {result.newest}{of}"
+
+
+def _show(
+    console: Console, title: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Print rows as a table, or each as lines of its own where the terminal is too narrow."""
+    if len(columns) * _NARROWEST <= console.width or not rows:
+        console.print(table(title, *columns, rows=[_blank(r) for r in rows]))
+        return
+    for number, row in enumerate(rows, start=1):
+        lines = [[name, value] for name, value in zip(columns, _blank(row), strict=True)]
+        heading = f"{title}: row {number}" if title else f"row {number}"
+        console.print(table(heading, "column", "value", rows=lines))
 
 
 def _records(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
@@ -130,8 +150,7 @@ def _run(
     if call.as_json:
         answers += _records(columns, rows)
     else:
-        shown = table("", *columns, rows=[_blank(r) for r in rows])
-        call.answer({}, lambda console: console.print(shown))
+        call.answer({}, lambda console: _show(console, "", columns, rows))
     return True
 
 

@@ -39,6 +39,8 @@ def ingest(call: Call, dialect: str, files: tuple[Path, ...]) -> None:
         {**report.facts, "seconds": round(report.seconds, 3), "notes": list(report.notes)},
         lambda console: render.ingest(console, report),
     )
+    if report.facts["files_skipped"] == report.facts["files"]:
+        raise InputDataError("no line is of a known log format (docs/requests.md has them)")
     if report.facts["rows_read"] and not report.facts["rows_kept"] + report.facts["duplicates"]:
         raise InputDataError(
             f"none of {report.facts['rows_read']} rows could be used; "
@@ -98,7 +100,7 @@ def plan(call: Call, *, day: str | None, strategy: str, since: str | None, force
         {"stage": r.stage, "seconds": round(r.seconds, 3), "rows_out": r.rows_out, **r.facts}
         for r in built
     ]
-    notes = [note for r in [*built, report] for note in r.notes]
+    notes = render.plan_notes(report, built)
     call.answer(
         {**report.facts, "stages": stages, "notes": notes},
         lambda console: render.plan(console, report, built),

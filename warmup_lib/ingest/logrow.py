@@ -62,6 +62,10 @@ class Dialect(Protocol):
 
     name: str
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """Names of its fields."""
+
     def recognises(self, row: Mapping[str, Any]) -> bool:
         """Return whether a decoded row looks like this format."""
 

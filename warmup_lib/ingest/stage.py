@@ -14,7 +14,7 @@ from typing import Any
 
 from warmup_lib.config import Config
 from warmup_lib.errors import InputDataError
-from warmup_lib.ingest.dialects import named, recognised
+from warmup_lib.ingest.dialects import foreign, named, recognised
 from warmup_lib.ingest.logfile import LogFile
 from warmup_lib.ingest.logrow import Dialect
 from warmup_lib.ingest.outcome import Quarantined, Reason
@@ -95,6 +95,7 @@ class _Ingest:
         self._again: list[Path] = []
         self._resumed: list[Path] = []
         self._empty: list[Path] = []
+        self._foreign: list[Path] = []
         self.bytes_before = 0
 
     def take(self, path: Path, wanted: Dialect | None) -> None:
@@ -102,6 +103,9 @@ class _Ingest:
         file = LogFile.open(path)
         manifest = self._lake.manifest("quarantine", {"source": file.source})
         note: dict[str, Any] = manifest.meta.get(_NOTE, {}) if manifest else {}
+        if wanted is None and foreign(file.rows()):
+            self._foreign.append(path)
+            return
         known = wanted or recognised(file.rows())
         if note.get("dialect") == known.name:
             self._tally.add(Tally(read=note["rows_read"], duplicates=note["rows_read"]))
@@ -166,6 +170,7 @@ class _Ingest:
                 "days": sorted(self._days),
                 "files": files,
                 "files_known": len(self._again),
+                "files_skipped": len(self._foreign),
                 "redacted": tally.redacted,
                 "warmup_rows": tally.warmup,
                 "quarantine": dict(sorted(tally.reasons.items())),
@@ -180,6 +185,8 @@ class _Ingest:
             notes.append(f"an ingest that was stopped is completed: {_listed(self._resumed)}")
         if self._empty:
             notes.append(f"holds no rows: {_listed(self._empty)}")
+        if self._foreign:
+            notes.append(f"skipped, no line is of a known log format: {_listed(self._foreign)}")
         if count := self._clock.without_zone:
             notes.append(f"{count} times without zone were taken as {self._config.timezone}")
         if count := self._tally.reasons[Reason.PROMPT_NOT_LOGGED]:

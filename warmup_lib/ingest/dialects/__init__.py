@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from warmup_lib.errors import InputDataError
 from warmup_lib.ingest.dialects import jsonl, litellm
 from warmup_lib.ingest.logrow import Dialect
-from warmup_lib.ingest.outcome import Raw
+from warmup_lib.ingest.outcome import Raw, Reason
 
 AUTO = "auto"
 
@@ -20,6 +20,7 @@ DIALECTS: dict[str, Dialect] = {
 }
 
 _LOOKED_AT = 100
+_NO_LOG = (None, Reason.INVALID_JSON, Reason.NOT_AN_OBJECT)
 
 
 def named(name: str) -> Dialect | None:
@@ -35,6 +36,22 @@ def named(name: str) -> Dialect | None:
             f"unknown log format '{name}'; known are {', '.join(sorted(DIALECTS))} and {AUTO}"
         )
     return DIALECTS[name]
+
+
+def foreign(rows: Iterable[Raw]) -> bool:
+    """Return whether rows are of no log: there are some, all sound, without a field of a dialect.
+
+    What is damaged may have been a log: it is not foreign.
+    """
+    known = frozenset[str]().union(*(dialect.columns for dialect in DIALECTS.values()))
+    some = False
+    for raw in rows:
+        if raw.reason not in _NO_LOG:
+            return False
+        if isinstance(raw.value, dict) and not known.isdisjoint(raw.value):
+            return False
+        some = True
+    return some
 
 
 def recognised(rows: Iterable[Raw]) -> Dialect:

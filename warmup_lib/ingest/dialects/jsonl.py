@@ -52,6 +52,7 @@ class Jsonl:
     """The canonical format."""
 
     name = "jsonl"
+    columns = FIELDS
 
     def recognises(self, row: Mapping[str, Any]) -> bool:
         """Return whether the row has the required fields."""

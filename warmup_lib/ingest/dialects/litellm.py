@@ -56,6 +56,7 @@ class LiteLLM:
     """LiteLLM SpendLogs."""
 
     name = "litellm"
+    columns = _COLUMNS
 
     def recognises(self, row: Mapping[str, Any]) -> bool:
         """Return whether the row has the columns that every SpendLogs row has."""
