@@ -136,10 +136,13 @@ class PlanConfig(Section):
     sources: SourcesConfig = SourcesConfig()
     budgets: BudgetsConfig = BudgetsConfig()
     tenants: dict[str, TenantConfig] = Field(
-        default_factory=dict, description="tenant -> what it gets; others: what is left"
+        default_factory=dict,
+        description="tenant -> its `floor` and `cap`, shares such as 0.2; others: what is left",
     )
     cluster_cap: Share = Field(
-        1.0, gt=0, description="share of a layer's items that one cluster of prompts may take"
+        1.0,
+        gt=0,
+        description="share of what a layer has room for that one cluster of prompts may take",
     )
     early_window: Duration | None = Field(
         timedelta(hours=1),
@@ -343,7 +346,8 @@ def _telling(place: tuple[int | str, ...]) -> bool:
 def _said(place: tuple[int | str, ...], problem: str) -> str:
     name = ".".join(str(part) for part in place if "tagged-union[" not in str(part))
     # What settings say together has no place of its own: it names them itself.
-    return f"{name}: {problem}" if name else problem.removeprefix("Value error, ")
+    problem = problem.removeprefix("Value error, ")
+    return f"{name}: {problem}" if name else problem
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

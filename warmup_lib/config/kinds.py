@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 _UNITS = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
@@ -31,3 +31,15 @@ class Section(BaseModel):
     """A part of the settings: unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_known_names(cls, value: Any) -> Any:
+        if isinstance(value, cls):
+            return value
+        known = ", ".join(cls.model_fields)
+        if not isinstance(value, dict):
+            raise ValueError(f"takes settings as `name: value`, of {known}")
+        if unknown := [str(name) for name in value if name not in cls.model_fields]:
+            raise ValueError(f"no such setting: {', '.join(unknown)} (there are {known})")
+        return value
