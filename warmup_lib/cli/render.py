@@ -158,8 +158,8 @@ def plan_diff(console: Console, facts: dict[str, Any]) -> None:
         ]
         if changed:
             title = f"First {side}, up to {_FIRST} a layer; --json has all"
-            columns = ("layer", "tenant", "expected hits a day", "why")
-            console.print(table(title, *columns, rows=changed, whole=True))
+            heads = ("layer", "tenant", "expected hits a day", "why")
+            console.print(table(title, *heads, rows=changed, whole=True))
 
 
 def plan_compare(console: Console, facts: dict[str, Any]) -> None:
@@ -185,9 +185,9 @@ def plan_compare(console: Console, facts: dict[str, Any]) -> None:
         console.print(f"not applied yet: {', '.join(idle)}; run `warmup apply --plan ID`")
         return
     names = {"seconds": "time", "bytes": "added memory, Redis and host", "gain": "P95 gain"}
-    told = {names[name]: one for name, one in facts["ratio"].items()}
-    known = [f"{one:.2f}x the {name}" for name, one in told.items() if one is not None]
-    unknown = [name for name, one in told.items() if one is None]
+    ratios = {names[name]: one for name, one in facts["ratio"].items()}
+    known = [f"{one:.2f}x the {name}" for name, one in ratios.items() if one is not None]
+    unknown = [name for name, one in ratios.items() if one is None]
     said = [*known, *([f"not known: {', '.join(unknown)}"] if unknown else [])]
     console.print(f"second to first: {', '.join(said)}", soft_wrap=True)
 

@@ -319,6 +319,7 @@ def _write(
     facts = {
         "plan_id": ident,
         "decision": "planned",
+        "base": made_from["base"],
         **counted(items, others, made_from["layers"]),
         **drift_facts,
         "feedback": feedback.facts(others, items),
