@@ -185,3 +185,17 @@ def test_an_adapter_goes_by_the_name_of_its_present_weights(tiny: TinyHost, with
     ours = [*tiny.prefills, *tiny.requests[-2:]]
     assert {b["model"] for b in ours} == {"lora-0123456789ab"}
     assert {b["cache_salt"] for b in ours} == {keys.salt("acme", "lora-0123456789ab")}
+
+
+@pytest.mark.parametrize(("blocks", "left"), [(43, 22), (10, 0), (None, None)])
+def test_heads_that_begin_alike_leave_the_rest_of_the_cache(
+    tiny: TinyHost, with_host: Any, blocks: int | None, left: int | None
+) -> None:
+    keys = new_keys()
+    stem, leaf = [planned(keys, system=f"{SYSTEM}{end}")[0] for end in ("", " and more one")]
+    tiny.kv_blocks = blocks
+
+    async def work(host: ModelHost) -> int | None:
+        return await LAYER.room([stem, leaf], host, bare(keys))
+
+    assert with_host(tiny.url, work) == (None if left is None else left * BLOCK)

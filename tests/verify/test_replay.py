@@ -131,6 +131,7 @@ def hosts(
     heads: Any,
     *,
     down: dict[str, str] | None = None,
+    room: dict[str, int] | None = None,
     **options: Any,
 ) -> Any:
     heads = {f"{head:032x}" for head in heads}
@@ -142,6 +143,7 @@ def hosts(
             context(**options),
             heads,
             {target.name: planned for target in targets},
+            room or {},
             {} if down is None else down,
             lambda *_: None,
         )

@@ -337,6 +337,19 @@ class Layer(Protocol):
         """
         return [Match(lookup.request_id, False, asked=False) for lookup in lookups]
 
+    async def room(
+        self,
+        items: Sequence[PlanItem],  # noqa: ARG002
+        target: Target,  # noqa: ARG002
+        context: Context,  # noqa: ARG002
+    ) -> int | None:
+        """Return the tokens that a host takes in before it drops these items; None: not known.
+
+        Raises:
+            TargetUnavailable: The target does not answer.
+        """
+        return None
+
     async def audit(
         self,
         items: Sequence[PlanItem],  # noqa: ARG002

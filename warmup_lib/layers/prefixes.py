@@ -21,7 +21,7 @@ from warmup_lib.layers.base import (
     Proof,
     item_id,
 )
-from warmup_lib.layers.blocks import Chain, fit, in_order
+from warmup_lib.layers.blocks import Chain, distinct, fit, in_order
 from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.heads import HeadHost
 from warmup_lib.layers.natural import KEPT_WARM, kept_warm
@@ -118,6 +118,15 @@ class Prefixes(Layer):
         """
         run = await HeadHost.of(target, context)
         return await together(_prove(item, run) for item in items)
+
+    async def room(self, items: Sequence[PlanItem], target: Target, context: Context) -> int | None:
+        """Return the tokens of the host's KV cache that these heads leave; None: not known."""
+        run = await HeadHost.of(target, context)
+        if run.can.kv_tokens is None or not run.renders:
+            return None
+        chains = await together(_chain(item, run) for item in items)
+        held = distinct([chain for chain in chains if chain is not None])
+        return max(0, run.can.kv_tokens - held * run.can.block_size)
 
     async def find(
         self, lookups: Sequence[Lookup], target: Target, context: Context

@@ -80,6 +80,7 @@ class Measured:
         unserved: Requests that no host could be asked: of all those for adapters that no host
             serves, else of the sample.
         lost: Sampled requests with a planned head that was not found warm.
+        uncrowded: Requests that were not sent cold too, for want of room in a host's cache.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -88,6 +89,7 @@ class Measured:
     others: int = 0
     unserved: int = 0
     lost: int = 0
+    uncrowded: int = 0
 
     @property
     def asked(self) -> int:
@@ -109,6 +111,7 @@ class Measured:
         self.others += part.others
         self.unserved += part.unserved
         self.lost += part.lost
+        self.uncrowded += part.uncrowded
 
 
 class Measuring:
@@ -168,8 +171,10 @@ class Measuring:
         if layer.target_kind == "host" and homes:
             heads = {item.key_digest for item in items}
             resident, down = self._resident, self._down
-            replayed = await on_hosts(layer, homes, rows, context, heads, resident, down, progress)
-            return [replayed]
+            room = await self._room(layer, homes, items)
+            return [
+                await on_hosts(layer, homes, rows, context, heads, resident, room, down, progress)
+            ]
         planned = {item.item_id for item in items}
         parts: list[Replayed] = []
         for target in homes:
@@ -179,6 +184,21 @@ class Measuring:
             except TargetUnavailable as error:
                 self._down[error.target] = error.reason
         return parts
+
+    async def _room(
+        self, layer: Layer, homes: Sequence[Target], items: Sequence[PlanItem]
+    ) -> dict[str, int]:
+        """Return what each host that tells it takes in beside what it holds of the plan."""
+        room: dict[str, int] = {}
+        for target in homes:
+            held = [item for item in items if item.item_id in self._resident[target.name]]
+            try:
+                tokens = await layer.room(held, target, self._subject.context)
+            except TargetUnavailable:
+                continue  # the replay finds that out, and names it
+            if tokens is not None:
+                room[target.name] = tokens
+        return room
 
     def _compare(self, layer: Layer, requests: pa.Table) -> dict[str, Any]:
         """Return what other sets would have served of the very requests that were asked."""

@@ -14,6 +14,7 @@ from warmup_lib.layers.base import Context, Layer, Lookup, Match
 from warmup_lib.layers.serving import unserved
 from warmup_lib.stage import Progress
 from warmup_lib.targets.base import Target
+from warmup_lib.verify.crowding import Crowding
 from warmup_lib.verify.sample import spread, stratified
 from warmup_lib.verify.vectors import WindowVectors
 from warmup_lib.verify.window import lookups, slices, take
@@ -40,6 +41,7 @@ class Replayed:
         unserved: Requests for adapters that no host serves, which are not sampled, and sampled
             ones that no host could be asked.
         lost: Sampled requests with a planned head that was not found warm.
+        uncrowded: Requests that were not sent cold too, for want of room in a host's cache.
     """
 
     requests: pa.Table
@@ -48,6 +50,7 @@ class Replayed:
     control: dict[str, dict[str, int]] = field(default_factory=dict)
     unserved: int = 0
     lost: int = 0
+    uncrowded: int = 0
 
     @property
     def control_asked(self) -> int:
@@ -126,6 +129,7 @@ async def on_hosts(
     context: Context,
     heads: Collection[str],
     resident: Mapping[str, Collection[str]],
+    room: Mapping[str, int],
     down: dict[str, str],
     progress: Progress,
 ) -> Replayed:
@@ -135,7 +139,8 @@ async def on_hosts(
 
     A cold request is the same one under a salt of its own, sent to the same host before or after
     the warm one in turn, so that neither gains from its place. One request at a time keeps the
-    first token clean. Hosts take turns; one that stops answering gets no more.
+    first token clean. Hosts take turns; one that stops answering gets no more. No more are sent
+    cold than a host's cache takes in beside what is measured.
 
     Args:
         layer: A layer on model hosts.
@@ -145,6 +150,8 @@ async def on_hosts(
         heads: Digests of the planned heads.
         resident: Item ids of the plan that were proven warm, by target. A hit on anything else
             is not its merit: the probe, or the sample itself, made that head warm.
+        room: Tokens by host that it takes in before it drops items of the plan; hosts that are
+            not named take any number.
         down: Hosts that did not answer, with the reason; more are added.
         progress: Told how many requests are done.
     """
@@ -157,13 +164,15 @@ async def on_hosts(
     ]
     sample = take(requests, stratified(strata, settings.host_sample, settings.seed))
     result = Replayed(sample, unserved=pc.sum(away).as_py() or 0)
-    asking = _Asking(layer, targets, context, down)
+    asking = _Asking(layer, targets, context, down, Crowding(room, sample.num_rows))
     paired = set(spread(sample.num_rows, settings.cold_sample))
     sent: list[int] = []
     for number, lookup in enumerate(lookups(sample)):
         if not asking.alive():
             break
-        found = await (asking.both(lookup) if number in paired else asking.warm(lookup, number))
+        found = await (
+            asking.both(lookup, number) if number in paired else asking.warm(lookup, number)
+        )
         progress(f"replay {layer.name}", number + 1, sample.num_rows)
         if found is None:
             result.unserved += 1
@@ -172,6 +181,7 @@ async def on_hosts(
         ours = resident.get(found.target.name, ())
         _collect(result, layer, found.target, take(sample, [number]), [found.warm], ours)
         result.lost += lookup.head_digest in heads and not found.warm.hit
+        result.uncrowded += found.uncrowded
         if found.cold is not None:
             result.rows[-1]["cold_ttft_ms"] = found.cold.ttft_ms
             result.controlled(found.target, [found.cold])
@@ -186,19 +196,26 @@ class _Found:
     target: Target
     warm: Match
     cold: Match | None = None
+    uncrowded: bool = False
 
 
 class _Asking:
     """Sends requests to hosts in turn, as long as they answer."""
 
     def __init__(
-        self, layer: Layer, targets: Sequence[Target], context: Context, down: dict[str, str]
+        self,
+        layer: Layer,
+        targets: Sequence[Target],
+        context: Context,
+        down: dict[str, str],
+        crowding: Crowding,
     ) -> None:
         self._layer = layer
         self._targets = targets
         self._context = context
         self._cold = in_control(context)
         self._down = down
+        self._crowding = crowding
         self._pairs = 0
 
     def alive(self) -> list[Target]:
@@ -212,12 +229,19 @@ class _Asking:
                 return _Found(target, warm)
         return None
 
-    async def both(self, lookup: Lookup) -> _Found | None:
-        """Ask the first host that can serve it twice; each host gets both orders in turn."""
+    async def both(self, lookup: Lookup, number: int) -> _Found | None:
+        """Ask the first host that can serve it twice; each host gets both orders in turn.
+
+        One whose cache takes in no more cold requests is asked once.
+        """
         cold_first = self._pairs % 2 == 0
         turns = self._turns(self._pairs // 2)
         self._pairs += 1
         for target in turns:
+            if not self._crowding.allows(target.name, number):
+                if once := await self._ask(lookup, target, self._context):
+                    return _Found(target, once, uncrowded=True)
+                continue
             contexts = [self._cold, self._context] if cold_first else [self._context, self._cold]
             answers = [await self._ask(lookup, target, context) for context in contexts]
             cold, warm = answers if cold_first else reversed(answers)
@@ -238,7 +262,10 @@ class _Asking:
         except TargetUnavailable as error:
             self._down[target.name] = error.reason
             return None
-        return match if match.ttft_ms is not None else None
+        if match.ttft_ms is None:
+            return None
+        self._crowding.took(target.name, match, cold=context.control is not None)
+        return match
 
 
 def _asked(kind: str, piece: pa.Table, vectors: WindowVectors) -> list[Lookup]:

@@ -138,6 +138,7 @@ def _window_facts(window: Window, measured: Measured) -> dict[str, Any]:
         "control": measured.controls,
         "host_unserved": measured.unserved,
         "host_planned_misses": measured.lost,
+        "host_uncrowded": measured.uncrowded,
     }
 
 
@@ -176,6 +177,12 @@ def _notes(
         )
     if not window.rows.num_rows:
         notes.append(f"no request of {window.name} asked the caches: there is no hit ratio")
+    if measured is not None and measured.uncrowded:
+        notes.append(
+            f"{measured.uncrowded} of the sampled requests (verify.cold_sample) were not sent cold "
+            "too: they would have pushed planned heads out of a host's KV cache while it is "
+            "measured"
+        )
     if measured is not None and measured.control:
         notes.append(
             f"{measured.control} of {measured.asked} control requests hit where nothing was ever "
