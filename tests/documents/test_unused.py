@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.plan.building import rows_of
 from warmup_lib.config import Config
 from warmup_lib.documents.stage import run
 from warmup_lib.lake import Lake
@@ -92,3 +94,34 @@ def test_a_list_that_is_used_whole_is_no_news(tmp_path: Path) -> None:
     path = written(tmp_path / "pinned.jsonl", ROW, {**ROW, "system_prompt": "Be brief."})
     report = reported(tmp_path, pinned={"path": path})
     assert (report.facts["unused"], report.notes) == ({}, ())
+
+
+def test_rows_that_may_not_be_meant_are_told_with_their_first_line(tmp_path: Path) -> None:
+    logged = {"request_id": "1", "ts": datetime(2026, 3, 14, tzinfo=UTC)}
+    logged |= {"tenant": "acme", "model": "small", "prompt": "hello"}
+    lake = Lake(str(tmp_path / "lake"))
+    lake.replace("requests", {"day": DAY}, rows_of("requests", [logged]))
+    path = written(
+        tmp_path / "pinned.jsonl",
+        ROW,
+        {**ROW, "prompt": "Write to jane.doe@example.com"},
+        {**ROW, "tenant": "acmee"},
+        {**ROW, "model": "smal"},
+        {**ROW, "prompt": "another", "temprature": 0.2, "headers": {}},
+    )
+    report = reported(tmp_path, pinned={"path": path})
+    assert report.facts["unused"] == {
+        "redacted": 1,
+        "unknown_field": 1,
+        "unknown_model": 1,
+        "unknown_tenant": 1,
+    }
+    assert sorted(report.notes) == [
+        "plan.sources.pinned: 1 row in which personal data was redacted: not used (the first in "
+        "line 2)",
+        "plan.sources.pinned: 1 row of a model that no logged request names, so no host may serve "
+        "it (the first in line 4)",
+        "plan.sources.pinned: 1 row of a tenant that no logged request is of (the first in line 3)",
+        "plan.sources.pinned: 1 row with a field that has no meaning and is ignored (the first in "
+        "line 5)",
+    ]

@@ -20,7 +20,7 @@ import fsspec
 from warmup_lib.config import Config
 from warmup_lib.documents.tenants import own_tenant
 from warmup_lib.errors import ConfigError, InputDataError
-from warmup_lib.ingest.dialects.jsonl import Jsonl
+from warmup_lib.ingest.dialects.jsonl import FIELDS, Jsonl
 from warmup_lib.ingest.lines import read_lines
 from warmup_lib.ingest.outcome import Quarantined, Raw, Reason
 from warmup_lib.ingest.prepare import COLUMNS, Preparer
@@ -32,6 +32,8 @@ _FORMAL = {"request_id": "listed", "ts": _NO_TIME}
 """What a log row must have and a listed request has not."""
 _ABSENT = "-"
 """Stands for the user text of a row that names a head alone, while it is parsed."""
+_HEEDED = {"metadata", "headers", "response_headers", "route", "user_agent"}
+"""Fields without a meaning of their own in which marks of requests are looked for."""
 _OF_TEXT = ("text", "text_digest", "context_digest", "response_digest", "response")
 
 
@@ -69,11 +71,13 @@ class ReadList:
         rows: Rows of the `listed` table.
         beyond: How many more there are than the source takes, which are not looked at.
         beyond_from: The line of the first of them.
+        strange: Lines with a field that has no meaning.
     """
 
     rows: Sequence[dict[str, Any]]
     beyond: int = 0
     beyond_from: int = 0
+    strange: Sequence[int] = ()
 
 
 def lists(config: Config) -> list[Listing]:
@@ -113,11 +117,16 @@ def read_list(of: Listing, config: Config, keys: Keys) -> ReadList:
     """
     preparer = Preparer(Jsonl(), "", Clock(UTC, _NO_TIME), config, keys)
     lines = _lines(of)
-    rows = [_row(of, raw, preparer) for raw in islice(lines, of.first)]
+    rows, strange = [], []
+    known = FIELDS | _HEEDED | {name.removeprefix("extra.") for name in config.dimensions}
+    for raw in islice(lines, of.first):
+        rows.append(_row(of, raw, preparer))
+        if not known.issuperset(raw.value):
+            strange.append(raw.position)
     after = next(lines, None)
     if after is None:
-        return ReadList(rows)
-    return ReadList(rows, 1 + sum(1 for _ in lines), after.position)
+        return ReadList(rows, strange=strange)
+    return ReadList(rows, 1 + sum(1 for _ in lines), after.position, strange)
 
 
 def _lines(of: Listing) -> Iterator[Raw]:

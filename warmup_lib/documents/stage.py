@@ -22,6 +22,8 @@ from warmup_lib.lake import Lake
 from warmup_lib.stage import Progress, StageReport, silent
 from warmup_lib.tables import CHUNKS, LISTED
 
+_LOGGED = "SELECT DISTINCT tenant, model FROM requests WHERE day <= CAST($day AS DATE)"
+
 
 def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> StageReport:
     """Replace the `chunks` and `listed` partitions of `day`; without files for one, drop it.
@@ -50,7 +52,8 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
                 read.take(tenant, found, keys)
         progress("documents", len(documents), len(documents))
         each = [(one, read_list(one, config, keys)) for one in named]
-    listed, unused = [row for _, one in each for row in one.rows], Unused(each)
+    listed = [row for _, one in each for row in one.rows]
+    unused = Unused(each, *(_logged(lake, day) if listed else ((), ())))
     chunks = pa.Table.from_pylist(list(read.rows.values()), schema=CHUNKS.schema)
     _replace(lake, "chunks", day, chunks if documents else None, config)
     requests = pa.Table.from_pylist(listed, schema=LISTED.schema)
@@ -67,6 +70,16 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
             "unused": unused.facts(),
         },
     )
+
+
+def _logged(lake: Lake, day: str) -> tuple[set[str], set[str]]:
+    """Return tenants and models of all that was logged up to a day."""
+    connection = lake.sql()
+    try:
+        pairs = connection.sql(_LOGGED, params={"day": day}).fetchall()
+    finally:
+        connection.close()
+    return {tenant for tenant, _ in pairs}, {model for _, model in pairs}
 
 
 def _replace(lake: Lake, table: str, day: str, rows: pa.Table | None, config: Config) -> None:
