@@ -197,9 +197,8 @@ def threshold(
     lake = open_lake(config)
     days = [day] if day is not None else lake.days("requests")
     if not days:
-        raise InputDataError(
-            f"no requests in {config.lake}: run `warmup ingest` first, or give --pairs and --day"
-        )
+        wanted = "--day is needed, from which on it counts" if pairs else "ingest logs first"
+        raise InputDataError(f"no requests in {config.lake}: {wanted}")
     return run(
         lake,
         days[-1],

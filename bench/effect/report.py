@@ -122,7 +122,7 @@ class Report:
     def sections(self) -> Iterator[str]:
         """Yield the report's parts."""
         yield "# What warming is worth\n\nMade by `python -m bench.effect`, one run, all figures."
-        yield f"{machine()} {self._when()}"
+        yield f"{machine().replace('Commit', 'Written at commit')} {self._when()}"
         yield self._how()
         yield from self._first_requests()
         yield from self._sustained()
@@ -135,7 +135,8 @@ class Report:
         ended = [part["ended"] for part in self._parts.values()]
         minutes = sum(part["seconds"] for part in self._parts.values()) / 60
         return (
-            f"Measured {min(ended)} to {max(ended)} ({minutes:.0f} min), at {', '.join(commits)}."
+            f"Measured {min(ended)} to {max(ended)} ({minutes:.0f} min) of commit "
+            f"{', '.join(commits)}."
         )
 
     def _how(self) -> str:

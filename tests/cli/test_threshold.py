@@ -47,8 +47,14 @@ def test_json_and_texts(call: object, tmp_path: Path) -> None:
     assert call(*given, "--show", "--json").exit_code == 2
 
 
-def test_a_lake_without_requests_asks_for_the_day(call: object) -> None:
+def test_a_lake_without_requests_asks_for_a_log_or_of_pairs_for_the_day(
+    call: object, tmp_path: Path
+) -> None:
     assert callable(call)
-    result = call()
-    assert result.exit_code == 2
-    assert "name the day" in result.output
+    for arguments, says in (
+        ([], "ingest logs first"),
+        (["--pairs", str(tmp_path / "pairs.jsonl")], "--day is needed"),
+    ):
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert says in result.output

@@ -54,8 +54,8 @@ def lookup(
 
     \b
     Examples:
-      warmup lookup --tenant acme-bank --model smollm2 "How do I freeze my card?"
-      warmup lookup --tenant acme-bank --model smollm2 --param temperature=0.2 "How do I pay?"
+      warmup lookup --tenant acme-bank --model smollm2-135m-instruct "How do I freeze my card?"
+      warmup lookup --tenant acme-bank --model llama --param temperature=0.2 "How do I pay?"
     """
     from dataclasses import replace
 

@@ -32,12 +32,14 @@ def open_cache(
     """
     url = redis_url(config, name)
     encoder = open_encoder(config)
+    encode = encoding(encoder)
+    encode("loaded")  # models load with their first text: no request is to wait for that
     return Cache(
         url,
         keys,
         encoder.fingerprint,
         encoder.dimension,
-        encoding(encoder),
+        encode,
         adapters=present_adapters(config) if adapters is None else adapters,
         threshold=config.encoder.threshold,
         ttl_s=int(config.layers.responses.ttl.total_seconds()),
