@@ -112,6 +112,28 @@ def test_a_host_gets_what_it_can_have_and_its_limits_are_told(
     assert facts["interference"]["plain"]["sees_load"] is False
 
 
+def test_a_model_that_no_host_serves_is_named_with_the_remedy(
+    lake: Lake, hosts: dict[str, TinyHost]
+) -> None:
+    urls = {name: host.url for name, host in hosts.items()}
+    hosts["plain"].models = ["another"]
+    result = apply(lake, urls, "--json")
+    assert (result.exit_code, told(result)["not_ready"]) == (0, [])  # the other host has all
+
+    hosts["able"].models = ["tiny-instruct"]
+    result = apply(lake, {"able": hosts["able"].url}, "--json")
+    assert result.exit_code == 1
+    facts = told(result)
+    why = f"the host does not serve '{MODEL}'"
+    assert facts["not_ready"] == [{"target": "able", "layer": "prefixes", "reason": why}]
+    [note] = [n for n in facts["notes"] if "does not serve" in n]
+    assert note == (
+        f"target 'able' does not serve '{MODEL}', and can't have 8 of layer prefixes: it serves "
+        "'tiny-instruct'. Where it serves the same under another name, give it in `targets` the "
+        f"line `models: {{{MODEL}: NAME}}`"
+    )
+
+
 def test_the_table_of_what_each_layer_took_is_printed(
     lake: Lake, hosts: dict[str, TinyHost]
 ) -> None:

@@ -153,6 +153,7 @@ def test_items_a_layer_could_not_warm_are_failed_and_tried_again_on_resume(lake:
     counts = report.facts["completion"]["embeddings"]["a"]
     assert (counts["done"], counts["failed"]) == (29, 1)
     assert counts["completion"] == pytest.approx(29 / 30)
+    assert "target 'a': 1 of layer embeddings failed: it is refused" in report.notes
     layer.refuse, layer.warmed = set(), []
     go(lake, [layer], [target], resume=True)
     assert layer.warmed == [ITEMS[3].item_id]

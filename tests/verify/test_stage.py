@@ -151,6 +151,11 @@ def test_a_cold_stack_fails_its_gates(lake: Lake) -> None:
     gates = report.facts["gates"]
     assert gates["warmup_completion"] == {"value": 0.0, "threshold": 0.995, "passed": False}
     assert gates["cache_hit_ratio"]["passed"] is False
+    assert any(
+        n.startswith("gate warmup_completion failed on layer prefixes of target 'h': 0 of ")
+        and n.endswith("of most others: no receipt: not applied")
+        for n in report.notes
+    )
 
 
 def test_targets_that_are_down_or_missing_are_named(lake: Lake) -> None:

@@ -15,6 +15,9 @@ from warmup_lib.targets.store import RedisStore
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_REASONS = 5
+"""Reasons of failed items that are told of one target."""
+
 Shares = Mapping[str, Sequence[Share]]
 """Each target's layers and items."""
 
@@ -71,12 +74,26 @@ def unavailable(done: Sequence[Done]) -> list[dict[str, str]]:
     return [{"target": target, "reason": reason} for target, reason in sorted(down.items())]
 
 
-def not_ready(done: Sequence[Done]) -> list[dict[str, str]]:
-    """Return the layers that others need and that are not resident as planned, by target."""
+def not_ready(done: Sequence[Done], table: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the layers that are not resident as planned and should be, by target.
+
+    They are those that others need, and those of which nothing is warm anywhere because no host
+    serves their models.
+
+    Args:
+        done: What the workers did.
+        table: What `completion` returns.
+    """
+    reasons = {(d.target, layer): reason for d in done for layer, reason in d.not_ready.items()}
+    for layer, targets in table.items():
+        if any(counts["completion"] for counts in targets.values()):
+            continue
+        for d in done:
+            if names := sorted(name for where, name in d.unserved if where == layer):
+                reasons[d.target, layer] = f"the host does not serve {_quoted(names)}"
     return [
-        {"target": d.target, "layer": layer, "reason": reason}
-        for d in done
-        for layer, reason in d.not_ready.items()
+        {"target": target, "layer": layer, "reason": reason}
+        for (target, layer), reason in reasons.items()
     ]
 
 
@@ -110,6 +127,8 @@ def notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
         for d in done
         for (layer, reason), count in d.skipped.items()
     ]
+    said += [note for d in done for note in _unserved(d)]
+    said += [note for d in done for note in _failed(d)]
     said += [note for d in done for note in d.notes]
     said += [
         f"target '{d.target}' is less able than others: {'; '.join(d.can.lacks())}"
@@ -118,6 +137,37 @@ def notes(done: Sequence[Done], homeless: Sequence[str]) -> tuple[str, ...]:
     ]
     said += [f"layer {layer} was left out: no target can take it" for layer in homeless]
     return tuple(said)
+
+
+def _unserved(done: Done) -> list[str]:
+    """Return a sentence for each model or adapter that a host does not serve, with the remedy."""
+    serves = f"it serves {_quoted(done.serves)}. " if done.serves else ""
+    layers: dict[str, list[str]] = {}
+    for (layer, name), count in done.unserved.items():
+        layers.setdefault(name, []).append(f"{count:,} of layer {layer}")
+    return [
+        f"target '{done.target}' does not serve '{name}', and can't have {' and '.join(parts)}: "
+        f"{serves}Where it serves the same under another name, give it in `targets` the line "
+        f"`models: {{{name}: NAME}}`"
+        for name, parts in layers.items()
+    ]
+
+
+def _failed(done: Done) -> list[str]:
+    """Return a sentence for each of the commonest reasons why items failed."""
+    # Where the target was given up, that has been said.
+    reasons = [(why, n) for why, n in done.failed.most_common() if why[1] != done.unavailable]
+    said = [
+        f"target '{done.target}': {count:,} of layer {layer} failed: {reason}"
+        for (layer, reason), count in reasons[:_REASONS]
+    ]
+    if rest := sum(count for _, count in reasons[_REASONS:]):
+        said.append(f"target '{done.target}': {rest:,} more failed, as their receipts say")
+    return said
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
 
 
 async def without_search(targets: Sequence[Target], shares: Shares) -> tuple[str, ...]:

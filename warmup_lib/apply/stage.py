@@ -132,11 +132,12 @@ async def warm(
     homeless = sorted({i.layer for i in items} - {la.name for s in shares.values() for la, _ in s})
     down = {d.target for d in done if d.unavailable}
     all_costs = [cost for d in done for cost in d.costs.values()]
+    table = report.completion(shares, journal.read(), since, down)
     files = await index_files(lake, items, targets, context)
     thresholds = await publish(items, targets, context)
     facts = {
         "plan_id": context.plan_id,
-        "completion": report.completion(shares, journal.read(), since, down),
+        "completion": table,
         "receipts": journal.path,
         "seconds": round(time.perf_counter() - begun, 3),
         "bytes": sum(cost.written for cost in all_costs),
@@ -147,7 +148,7 @@ async def warm(
         "abilities": report.abilities(done),
         "interference": {name: guard.facts() for name, guard in guards.items()},
         "unavailable": report.unavailable(done),
-        "not_ready": report.not_ready(done),
+        "not_ready": report.not_ready(done, table),
         "window_over": [d.target for d in done if d.window_over],
         "skipped_layers": homeless,
         "index_files": files,

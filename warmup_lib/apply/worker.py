@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from warmup_lib.config import ApplyConfig
 from warmup_lib.errors import Superseded, TargetUnavailable
 from warmup_lib.lake import Lake
 from warmup_lib.layers.base import Context, Layer, Outcome, PlanItem
+from warmup_lib.layers.heads import NOT_SERVED
 from warmup_lib.observe.instruments import CACHE_BACKEND, CACHE_LAYER, WARMUP_LAYER, current
 from warmup_lib.stage import Progress
 from warmup_lib.tables import STR
@@ -59,6 +61,10 @@ class Done:
         lacked: Other targets that some items needed and that did not answer, with the reason.
         not_ready: Layers that others need and that are not resident as planned, with the reason.
         skipped: Items that the target can't have, by layer and reason.
+        unserved: Of other items: those whose model or adapter the host does not serve, by layer
+            and its name in the log.
+        serves: The names that such a host serves, as far as it was asked.
+        failed: Items that were tried in vain, by layer and reason.
         window_over: The warm-up window ended before everything was tried.
         can: What a model host can do, as far as it was asked.
         notes: Sentences that layers have for the user.
@@ -71,7 +77,10 @@ class Done:
     superseded: Superseded | None = None
     lacked: dict[str, str] = field(default_factory=dict)
     not_ready: dict[str, str] = field(default_factory=dict)
-    skipped: dict[tuple[str, str], int] = field(default_factory=dict)
+    skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unserved: Counter[tuple[str, str]] = field(default_factory=Counter)
+    serves: Sequence[str] = ()
+    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
     window_over: bool = False
     can: Capabilities | None = None
     notes: list[str] = field(default_factory=list)
@@ -175,6 +184,8 @@ class Worker:
                     await self._prove(layer, mine)
             if isinstance(self._target, ModelHost):
                 self._done.can = await self._retried(self._target.capabilities)
+                if self._done.unserved:
+                    self._done.serves = sorted(await self._retried(self._target.served))
         except WindowOver:
             self._done.window_over = True
         if self._epochs - {await self._retried(self._target.epoch)}:
@@ -359,15 +370,21 @@ class Worker:
         rows: list[Receipt] = []
         for item, outcome in zip(batch, outcomes, strict=True):
             rows.append(receipt(item, outcome, target, epoch, tries, at))
-            if outcome.status == "skipped":
-                told = (layer.name, outcome.error or "it can't be had there")
-                self._done.skipped[told] = self._done.skipped.get(told, 0) + 1
+            self._tell(layer, item, outcome)
         await self._run.journal.record(rows)
         self._order.take_in(outcomes)
         self._cost.add(outcomes)
         self._recorded.update(item.item_id for item in batch)
         total = sum(len(items) for _, items in self._shares)
         self._run.progress(f"apply {target}", len(self._recorded), total)
+
+    def _tell(self, layer: Layer, item: PlanItem, outcome: Outcome) -> None:
+        if outcome.error == NOT_SERVED:
+            self._done.unserved[layer.name, item.adapter or item.model] += 1
+        elif outcome.status == "skipped":
+            self._done.skipped[layer.name, outcome.error or "it can't be had there"] += 1
+        elif outcome.status == "failed":
+            self._done.failed[layer.name, outcome.error or "no reason is known"] += 1
 
     async def _retried(self, call: Callable[[], Awaitable[T]]) -> T:
         tries = tenacity.AsyncRetrying(

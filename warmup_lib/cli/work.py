@@ -152,8 +152,9 @@ def apply(
 ) -> None:
     """Warm a plan's items on the targets.
 
-    Exit 1 where a target was down or not ready, where the warm-up window ended too early, or where
-    less was warmed than the gate `warmup_completion` asks for.
+    Exit 1 where a target was down or not ready, where no host serves the models of a layer, where
+    the warm-up window ended too early, or where less of what the targets can have was warmed than
+    the gate `warmup_completion` asks for.
 
     \b
     Examples:

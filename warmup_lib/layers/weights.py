@@ -28,6 +28,7 @@ from warmup_lib.layers.base import (
     item_id,
 )
 from warmup_lib.layers.demand import Demand
+from warmup_lib.layers.heads import NOT_SERVED
 from warmup_lib.layers.rows import plan_rows
 from warmup_lib.layers.steps import Done, Steps
 from warmup_lib.tables import LEFT_OUT
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from warmup_lib.preflight.check import Checked
 
 _LOG = logging.getLogger(__name__)
-_NOT_SERVED = "the host does not serve its model"
 _PROBE_TOKENS = 16
 _SHORTEST_COMMIT = 7
 _SOURCE = pa.schema(
@@ -144,7 +144,7 @@ async def _warm(
 ) -> Outcome:
     served = models.get(host.model(Head(item.model, None)))
     if served is None:
-        return Outcome(item.item_id, "skipped", error=_NOT_SERVED)
+        return Outcome(item.item_id, "skipped", error=NOT_SERVED)
     checked = await asyncio.to_thread(_checked, served)
     if problem := _other_revision(item, served) or _unsound(checked):
         return Outcome(item.item_id, "failed", error=problem)
@@ -184,7 +184,7 @@ async def _prove(
 ) -> Proof:
     served = models.get(host.model(Head(item.model, None)))
     if served is None:
-        return Proof(item.item_id, False, _NOT_SERVED)
+        return Proof(item.item_id, False, NOT_SERVED)
     try:
         steps = await Steps.of(item, host, served, context)
     except RequestRefused as error:

@@ -109,6 +109,39 @@ def gates(
     return found
 
 
+def incomplete(
+    completion: Mapping[str, Mapping[str, Any]],
+    proven: Sequence[Row],
+    gates: Mapping[str, Mapping[str, Any]],
+) -> list[str]:
+    """Say where the gate `warmup_completion` failed worst, and why; nothing where it holds.
+
+    Args:
+        completion: Counts by layer and target.
+        proven: Rows of `residency`.
+        gates: What `gates` returns.
+    """
+    gate = gates.get("warmup_completion")
+    if gate is None or gate["passed"]:
+        return []
+    places = [
+        (part["completion"], layer, target, part)
+        for layer, targets in completion.items()
+        for target, part in targets.items()
+    ]
+    _, layer, target, part = min(places, key=lambda place: place[:3])
+    why = Counter(
+        row["evidence"]
+        for row in proven
+        if (row["layer"], row["target"]) == (layer, target) and not row["resident"]
+    ).most_common(1)
+    reason = why[0][0] if why else "it did not answer"
+    return [
+        f"gate warmup_completion failed on layer {layer} of target '{target}': "
+        f"{part['resident']:,} of {part['planned']:,} items are resident; of most others: {reason}"
+    ]
+
+
 def _at_least(value: float, threshold: float) -> dict[str, Any]:
     return {"value": value, "threshold": threshold, "passed": value >= threshold}
 

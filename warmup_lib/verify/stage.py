@@ -108,7 +108,7 @@ async def verify(
         rows_in=len(subject.items) + (window.rows.num_rows if window else 0),
         rows_out=held + (len(measured.rows) if measured else 0),
         seconds=time.perf_counter() - begun,
-        notes=_notes(facts, window, measured, subject.plan_day),
+        notes=_notes(facts, window, measured, subject.plan_day, proven),
         facts=facts,
     )
 
@@ -153,7 +153,11 @@ def _calibration(subject: Subject, rows: Sequence[dict[str, Any]]) -> dict[str, 
 
 
 def _notes(
-    facts: dict[str, Any], window: Window | None, measured: Measured | None, plan_day: str
+    facts: dict[str, Any],
+    window: Window | None,
+    measured: Measured | None,
+    plan_day: str,
+    proven: Sequence[dict[str, Any]],
 ) -> tuple[str, ...]:
     notes = [
         f"target '{one['target']}' did not answer: {one['reason']}" for one in facts["unavailable"]
@@ -166,6 +170,7 @@ def _notes(
     notes += [
         f"layer {name} was left out: no target can take it" for name in facts["skipped_layers"]
     ]
+    notes += measures.incomplete(facts["completion"], proven, facts["gates"])
     notes += audit.notes(facts["audit"])
     if window is None:
         notes.append("no later traffic was given: only residency is proven")
