@@ -104,6 +104,35 @@ def test_a_floor_that_its_tenant_can_not_fill_is_no_reason_to_leave_room(tmp_pat
     assert report.facts["short"] == 0
 
 
+def test_shares_are_of_what_the_layer_can_hold_and_not_of_its_limit(tmp_path: Path) -> None:
+    # 2,000 items may be planned, 10 have room: 5 % of 2,000 would be all that there is.
+    big = [prompt(f"a{n}", 50 - n) for n in range(14)]
+    small = [prompt(f"z{n}", 40 - n, tenant="zeta") for n in range(14)]
+    lake = lake_of(tmp_path, apart(*big, *small), [])
+
+    def of_zeta(**share: float) -> tuple[int, int, float]:
+        plan = {"budgets": {"redis_bytes": 16_500}, "tenants": {"zeta": share}}
+        report = run(lake, DAY, config(plan), kind="shares")
+        digests = chosen(lake, report, "responses")
+        return sum(one[0] == "z" for one in digests), len(digests), report.facts["saved_s"]
+
+    assert of_zeta(cap=1.0) == (0, 10, 455.0)  # 50 + 49 + ... + 41
+    assert of_zeta(floor=0.05) == (0, 10, 455.0)
+    # z0 to z2 are asked for 40 + 39 + 38 times, the a7 to a9 that they replace 43 + 42 + 41.
+    assert of_zeta(floor=0.3) == (3, 10, 446.0)
+    assert of_zeta(floor=0.3, cap=0.3) == (3, 10, 446.0)
+
+
+def test_a_cap_binds_where_candidates_are_fewer_than_the_limit(tmp_path: Path) -> None:
+    big = [prompt(f"a{n}", 50 - n) for n in range(8)]
+    small = [prompt(f"z{n}", 3, tenant="zeta") for n in range(2)]
+    lake = lake_of(tmp_path, apart(*big, *small), [])
+    for cap, left_of_it in ((0.5, 5), (0.05, 1), (0.0, 0)):
+        report = run(lake, DAY, config({"tenants": {"acme": {"cap": cap}}}))
+        digests = chosen(lake, report, "responses")
+        assert sorted(digests) == sorted([*(f"a{n}" for n in range(left_of_it)), "z0", "z1"])
+
+
 def test_no_cluster_takes_more_than_its_share(tmp_path: Path) -> None:
     rows = apart(*[prompt(f"a{n}", 9) for n in range(4)], prompt("b", 1), prompt("c", 1))
     lake = lake_of(tmp_path, rows, [])
@@ -226,10 +255,10 @@ def test_warm_items_keep_their_room(tmp_path: Path) -> None:
 def test_the_same_lake_gives_the_same_plan_under_budgets(tmp_path: Path) -> None:
     rows = apart(*[prompt(f"a{n}", 1 + n % 3) for n in range(30)])
     lake = lake_of(tmp_path, rows, [head("h", 9)])
-    settings = config({"budgets": {"redis_bytes": 20_000}, "tenants": {"acme": {"cap": 0.004}}})
+    settings = config({"budgets": {"redis_bytes": 20_000}, "tenants": {"acme": {"cap": 0.7}}})
     first, again = run(lake, DAY, settings), run(lake, DAY, settings)
     assert first.facts == again.facts
-    assert first.facts["items"]["responses"] == 8  # of 2,000
+    assert first.facts["items"]["responses"] == 8  # of the 12 that there is room for
 
 
 def test_without_budgets_only_the_items_are_limited(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_floor_that_budgets_leave_no_room_for_is_told(tmp_path: Path) -> None:
     big = [prompt(f"a{n}", 50 - n) for n in range(3)]
     small = [prompt(f"z{n}", 3, tenant="zeta", response="word " * 400) for n in range(3)]
     lake = lake_of(tmp_path, apart(*big, *small), [])
-    plan = {"budgets": {"redis_bytes": 9_000}, "tenants": {"zeta": {"floor": 0.5}}}
+    plan = {"budgets": {"redis_bytes": 9_000}, "tenants": {"zeta": {"floor": 1.0}}}
     responses = {"generate": 0, "items": 6}
     report = run(lake, DAY, config(plan, responses=responses))
     [floor] = report.facts["floors"]

@@ -43,10 +43,12 @@ class BudgetsConfig(Section):
 
 
 class TenantConfig(Section):
-    """What one tenant gets of the items of each layer."""
+    """What one tenant gets of the items that each layer has room for under limits and budgets."""
 
-    floor: Share = Field(0.0, description="share that it gets, if it asks for so many items")
-    cap: Share = Field(1.0, description="share that it gets at most")
+    floor: Share = Field(
+        0.0, description="share of what a layer has room for that it gets, if it asks for so many"
+    )
+    cap: Share = Field(1.0, description="share of what a layer has room for that it gets at most")
 
     @model_validator(mode="after")
     def _floor_below_cap(self) -> TenantConfig:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warmup_lib.config import Config
+from warmup_lib.config import Config, PlanConfig
 from warmup_lib.plan.coverage import COST, Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.offer import Offer
@@ -42,6 +42,7 @@ class Entrant:
         target_kind: Where its items are warmed: `redis` or `host`.
         offer: The offer.
         warm: What is warm of it already, and stays: rows of the `plan` table.
+        asked: What the log asks for of it, whatever sources propose: rows of the `plan` table.
     """
 
     layer: str
@@ -49,11 +50,31 @@ class Entrant:
     target_kind: str
     offer: Offer
     warm: pa.Table
+    asked: pa.Table
 
     @property
     def name(self) -> str:
         """Layer and tier."""
         return self.layer if self.tier is None else f"{self.layer}/{self.tier}"
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What tenants and clusters get of the items of each entrant.
+
+    Attributes:
+        plan: The settings, with floors and caps.
+        clusters: `tenant`, `text_digest` and `cluster_id`; None: no cluster has a cap.
+        whole: (e,) the items of each entrant that the shares are of.
+    """
+
+    plan: PlanConfig
+    clusters: pa.Table | None
+    whole: Ints
+
+    def most(self, cap: float) -> Ints:
+        """Return how many items of each entrant a share is at most: one of few, none of none."""
+        return np.maximum((cap * self.whole).astype(np.int64), int(cap > 0))
 
 
 @dataclass(frozen=True)
@@ -225,12 +246,11 @@ class Assembly:
         micros: Ints = np.ceil(whole * MICRO).astype(np.int64)
         return micros
 
-    def groups(self, config: Config, clusters: pa.Table | None, own: Mask) -> dict[str, Groups]:
+    def groups(self, shares: Shares | None, own: Mask) -> dict[str, Groups]:
         """Return how items are counted, by what the caps are called.
 
         Args:
-            config: The settings.
-            clusters: `tenant`, `text_digest` and `cluster_id`; None: no cluster has a cap.
+            shares: What tenants and clusters get; None: as it comes.
             own: (n items,) what counts as chosen by the log's own demand.
         """
         limits = np.array([entrant.offer.limit for entrant in self.entrants])
@@ -242,21 +262,23 @@ class Assembly:
             ITEMS: Groups(self.rows(self.part, -1), nothing, limits),
             OF_LOG: Groups(self.rows(np.where(own, self.part, -1), -1), nothing, quotas),
         }
-        if config.plan.tenants:
-            made[TENANT] = self._tenants(config, limits)
-        if clusters is not None:
-            made[CLUSTER] = self._clusters(config.plan.cluster_cap, clusters, limits)
+        if shares is not None and shares.plan.tenants:
+            made[TENANT] = self._tenants(shares)
+        if shares is not None and shares.clusters is not None:
+            made[CLUSTER] = self._clusters(shares, shares.clusters)
         return made
 
-    def _tenants(self, config: Config, limits: Ints) -> Groups:
-        shares = config.plan.tenants
-        place = pc.index_in(self.items["tenant"], value_set=pa.array(shares, pa.string()))
+    def _tenants(self, shares: Shares) -> Groups:
+        tenants = shares.plan.tenants
+        place = pc.index_in(self.items["tenant"], value_set=pa.array(tenants, pa.string()))
         tenant = ints(pc.fill_null(place, -1))
-        of = np.where(tenant < 0, -1, self.part * len(shares) + tenant)
-        floor, cap = (
-            np.array([int(getattr(s, name) * most) for most in limits for s in shares.values()])
-            for name in ("floor", "cap")
-        )
+        of = np.where(tenant < 0, -1, self.part * len(tenants) + tenant)
+        floors = [(one.floor * shares.whole).astype(np.int64) for one in tenants.values()]
+        caps = [
+            shares.most(one.cap) if one.cap < 1 else np.full(len(shares.whole), NO_CAP)
+            for one in tenants.values()
+        ]
+        floor, cap = (np.stack(each, axis=1).ravel() for each in (floors, caps))
         there = np.bincount(of[of >= 0], minlength=len(floor))
         return Groups(self.rows(of, -1), np.minimum(floor, there), cap)
 
@@ -279,7 +301,7 @@ class Assembly:
             for group in np.flatnonzero(count < groups.least).tolist()
         ]
 
-    def _clusters(self, cap: float, clusters: pa.Table, limits: Ints) -> Groups:
+    def _clusters(self, shares: Shares, clusters: pa.Table) -> Groups:
         known = joined(clusters["tenant"], clusters["text_digest"]).combine_chunks()
         text = joined(self.items["tenant"], self.items["text_digest"])
         place = pc.index_in(text, value_set=known)
@@ -287,7 +309,7 @@ class Assembly:
         count = max(1, len(numbers.dictionary))
         cluster = ints(pc.fill_null(numbers.indices.take(place), -1))
         of = np.where(cluster < 0, -1, self.part * count + cluster)
-        most = np.repeat(np.maximum(1, (cap * limits).astype(np.int64)), count)
+        most = np.repeat(shares.most(shares.plan.cluster_cap), count)
         return Groups(self.rows(of, -1), np.zeros(len(most), np.int64), most)
 
     def problem(

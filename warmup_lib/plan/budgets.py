@@ -9,15 +9,16 @@ takes nothing of another one with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warmup_lib.config import Config
-from warmup_lib.plan.assembly import OF_LOG, SECONDS, TENANT, Assembly, Entrant, pool_of
+from warmup_lib.plan.assembly import OF_LOG, SECONDS, TENANT, Assembly, Entrant, Shares, pool_of
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints
+from warmup_lib.plan.offer import ByHeat
 from warmup_lib.plan.packing import pack
 from warmup_lib.plan.points import ints
 from warmup_lib.plan.problem import Problem
@@ -68,14 +69,17 @@ def choose(
         value: What items save and take.
         clusters: `tenant`, `text_digest` and `cluster_id`; None: no cluster has a cap.
     """
+    shares = None
+    if config.plan.tenants or clusters is not None:
+        shares = Shares(config.plan, clusters, _whole(entrants, config, value))
     pools = [pool_of(entrant, config, value) for entrant in entrants]
-    own = _apart(Assembly.of(entrants, pools), config, value, clusters)
+    own = _apart(Assembly.of(entrants, pools), config, value, shares)
     named = [e.offer.named(rows, e.warm) for e, rows in zip(entrants, own, strict=True)]
     table = Assembly.of(entrants, [joined_choices(pair) for pair in zip(named, pools, strict=True)])
     by_log = table.those(own)
     cost = table.cost(config, value)
     own_only = table.each(lambda offer: offer.proposed.logged & ~offer.proposed.named)
-    groups = table.groups(config, clusters, by_log | own_only)
+    groups = table.groups(shares, by_log | own_only)
     worth = table.weighted(table.saved(value, table.hits))
     problem = table.problem(worth, cost, groups)
     union = by_log | table.each(lambda offer: offer.proposed.named)
@@ -105,10 +109,29 @@ def choose(
     return Shared(choices, _beyond(problem, chosen, names, table), facts)
 
 
-def _apart(table: Assembly, config: Config, value: Value, clusters: pa.Table | None) -> list[Ints]:
+def _whole(entrants: Sequence[Entrant], config: Config, value: Value) -> Ints:
+    """Return how many items of each entrant there is room for: what floors and caps are shares of.
+
+    They are what the log asks for, under all limits and budgets, without floors and caps. Which
+    sources propose them makes no difference: none that is switched off changes the others' shares.
+    """
+    asked = [
+        replace(one, offer=ByHeat(one.asked, one.offer.proposed.room(one.offer.limit)))
+        for one in entrants
+    ]
+    table = Assembly.of(asked, [one.offer.pool(one.warm, None, {}) for one in asked])
+    if not len(table.part):  # lists alone: there is nothing but the limits to go by
+        return np.array([one.offer.limit for one in asked], np.int64)
+    every = np.ones(len(table.part), np.bool_)
+    worth = table.saved(value, table.hits)
+    problem = table.problem(worth, table.cost(config, value), table.groups(None, every))
+    return np.array([len(rows) for rows in table.chosen(pack(problem).rows)], np.int64)
+
+
+def _apart(table: Assembly, config: Config, value: Value, shares: Shares | None) -> list[Ints]:
     """Return by entrant what each source of the log chooses as if there were no other one."""
     every = np.ones(len(table.part), np.bool_)
-    groups = table.groups(config, clusters, every)
+    groups = table.groups(shares, every)
     saved = table.saved(value, table.hits)
     problem = table.problem(saved, table.cost(config, value), groups)
     source = table.rows(table.each(lambda offer: offer.proposed.of_log), -1)

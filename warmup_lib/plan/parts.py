@@ -36,6 +36,7 @@ class Part:
         offer: What may be chosen from.
         caught: What the current plan still catches, in millionths of a hit a day.
         refused: What must not be warmed, rows of the `left_out` table.
+        asked: What the log asks for of it, whatever sources propose: rows of the `plan` table.
     """
 
     layer: Layer
@@ -43,6 +44,7 @@ class Part:
     offer: Offer
     caught: int
     refused: pa.Table
+    asked: pa.Table
 
     @property
     def name(self) -> str:
@@ -58,7 +60,8 @@ class Part:
 
     def entrant(self, warm: pa.Table) -> Entrant:
         """Return the part as one of those that share budgets, beside what of it is warm."""
-        return Entrant(self.name, self.tier, self.layer.target_kind, self.offer, self.of(warm))
+        kind = self.layer.target_kind
+        return Entrant(self.name, self.tier, kind, self.offer, self.of(warm), self.asked)
 
     def beyond(self, warm: pa.Table, total: int) -> Choice:
         """Choose what has to be added to warm items until all catch `total` together."""
@@ -112,8 +115,10 @@ def open_parts(
         offers = open_offers(
             layer, heeded, proposals, config, vectors, held, thresholds, progress, most
         )
+        asked = heeded.candidates.filter(pc.greater(heeded.candidates["heat_micro"], 0))
         for tier, offer in offers.items():
-            parts.append(Part(layer, tier, offer, offer.caught(of_tier(held, tier)), refused))
+            caught, ours = offer.caught(of_tier(held, tier)), of_tier(asked, tier)
+            parts.append(Part(layer, tier, offer, caught, refused, ours))
             refused = refused.slice(0, 0)
     return parts
 

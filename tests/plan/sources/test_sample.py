@@ -159,7 +159,7 @@ def test_switching_a_source_off_removes_exactly_its_own_items(
 
 ROOMY = {
     "budgets": {"redis_bytes": "100GB", "seconds": "1h", "kv_tokens": {"vllm-1": 10**9}},
-    "tenants": {"ghost": {"floor": 0.1}, "acme-bank": {"floor": 0.01, "cap": 0.95}},
+    "tenants": {"ghost": {"floor": 0.1}, "codeforge": {"floor": 0.01, "cap": 0.95}},
 }
 
 
@@ -178,7 +178,7 @@ def test_budgets_that_hold_everything_change_nothing_about_that(
     _no_other_credit_changed(roomy, without, source)
 
 
-TIGHT = {"budgets": {"redis_bytes": "300kB"}, "tenants": {"acme-bank": {"cap": 0.02}}}
+TIGHT = {"budgets": {"redis_bytes": "300kB"}, "tenants": {"codeforge": {"cap": 0.1}}}
 
 
 @pytest.fixture(scope="module")

@@ -62,6 +62,14 @@ class Proposed:
             return self
         return replace(self, quota=items, beyond=NATURAL)
 
+    def room(self, limit: int) -> int:
+        """Return how many items of a limit the log's own demand may choose, natural traffic aside.
+
+        Args:
+            limit: Most items of all sources.
+        """
+        return limit if self.quota is None or self.natural else min(limit, self.quota)
+
     @property
     def natural(self) -> bool:
         """Whether what is beyond the quota is left to traffic."""
