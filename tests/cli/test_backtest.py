@@ -99,7 +99,7 @@ def test_a_time_out_of_range_costs_its_row_only(tmp_path: Path, wild: str, form:
 def test_people_get_tables_and_a_sentence(trace: Path) -> None:
     code, out, _ = call("--trace", str(trace), "--capacity", "40", "--fixed-plans")
     assert code == 0
-    assert "1 of 3,001 rows could not be used" in out
+    assert "1 of 3,001 rows could not be used (wrong number of columns: 1)" in out
     assert "static_hindsight" in out
     assert "Chosen: ours. Warm the " in out
     assert "(renewed)" not in out
