@@ -69,8 +69,16 @@ def test_heat_is_the_decayed_count_of_both_levels(tmp_path: Path) -> None:
     assert (report.rows_in, report.rows_out) == (6, 4)
     assert report.facts["prompts"] == {"count": 3, "heat_micro": 14 * old + 6 * new}
     assert report.facts["heads"] == {"count": 1, "heat_micro": 4 * old + 2 * new}
-    assert report.notes == ()
+    [short] = report.notes
+    assert short.startswith("the history is 2 days: below 7 expect fewer hits")
     assert set(report.facts["fitted"]) == {"prompt", "head", "text"}
+
+
+def test_a_week_is_no_short_history(tmp_path: Path) -> None:
+    lake = Lake(str(tmp_path))
+    for age in range(7):
+        store(lake, day_before(age), {"acme/a": 3})
+    assert run(lake, DAY, ONE_DAY).notes == ()
 
 
 def test_days_outside_the_window_do_not_count_and_holes_are_named(tmp_path: Path) -> None:

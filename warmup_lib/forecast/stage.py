@@ -26,6 +26,9 @@ from warmup_lib.tables import INT
 if TYPE_CHECKING:
     import duckdb
 
+_ENOUGH_DAYS = 7
+"""Days of history below which it is hardly known how much of what is asked is asked only once."""
+
 _HEAT = """
 WITH counted AS (
     SELECT 'prompt' AS level, tenant, response_digest AS digest, requests, day FROM prompts
@@ -114,7 +117,12 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
         rows_in=_total(rows, "counts"),
         rows_out=rows.num_rows,
         seconds=time.perf_counter() - started,
-        notes=(*window.note("prompts"), *_notes(heated), *_peak_note(hours.peak, config)),
+        notes=(
+            *window.note("prompts"),
+            *_short(window.days),
+            *_notes(heated),
+            *_peak_note(hours.peak, config),
+        ),
         facts={
             "days": list(window.days),
             "missing_days": list(window.missing),
@@ -209,6 +217,16 @@ def _notes(fitted: Mapping[str, _Fitted]) -> tuple[str, ...]:
         for level, one in fitted.items()
         for tenant, won in one.won.items()
         if won.gain > 0
+    )
+
+
+def _short(days: Sequence[str]) -> tuple[str, ...]:
+    if len(days) >= _ENOUGH_DAYS:
+        return ()
+    return (
+        f"the history is {len(days)} day{'s' * (len(days) > 1)}: below {_ENOUGH_DAYS} expect fewer "
+        "hits than are promised (a quarter fewer on a log of 2 days), for it is hardly known yet "
+        "how much of what is asked is asked only once",
     )
 
 
