@@ -29,6 +29,8 @@ def start(home: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # A shell starts what runs in its background deaf to Ctrl-C, and so all that that starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -64,12 +66,16 @@ def test_a_query_that_is_running_and_what_was_answered_before_stays(tmp_path: Pa
     process = start(tmp_path, "sql")
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(f"SELECT 'answered' AS first;\n{FOREVER};\n")
-    process.stdin.close()
-    process.stdin = None
-    while "answered" not in process.stdout.readline():
-        assert process.poll() is None
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "interrupted\n")
+    try:
+        process.stdin.write(f"SELECT 'answered' AS first;\n{FOREVER};\n")
+        process.stdin.close()
+        process.stdin = None
+        while "answered" not in process.stdout.readline():
+            assert process.poll() is None
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (130, "interrupted\n")
+    finally:
+        process.kill()
+        process.wait()
