@@ -190,19 +190,16 @@ class Gauntlet:
         for ask in armoury.some(world.there(before), EACH // 2):
             world.redis.delete(world.answer_key(ask))  # or somebody else makes room
         left = {id(ask): self._places(ask) for ask in before}
-        lost = [
-            Shot(ask, dict.fromkeys(had[id(ask)] - left[id(ask)], Cause.EVICTED))
-            for ask in before
-            if "responses" in had[id(ask)] - left[id(ask)]
+        shots = [
+            Shot(ask, dict.fromkeys(had[id(ask)] - left[id(ask)], Cause.EVICTED)) for ask in before
         ]
+        # Whose answers are still there show that it was no flush, even where chance took all of
+        # the system prompts.
+        lost = [shot for shot in shots if "responses" not in left[id(shot.ask)]]
+        still = [shot for shot in shots if "responses" in left[id(shot.ask)]]
         assert len(lost) >= EACH, len(lost)
-        shots = [*armoury.shuffled(lost)[:EACH], *self._still(before, 20)]
-        await self.send(armoury.shuffled(shots), "e")
-
-    def _still(self, asks: list[Ask], count: int) -> list[Shot]:
-        """Return requests for what is still there, their vectors and system prompts too."""
-        whole = [ask for ask in asks if self._places(ask) == set(_KEYED)]
-        return [Shot(ask) for ask in self._armoury.some(whole, count)]
+        mixed = [*armoury.shuffled(lost)[:EACH], *armoury.shuffled(still)[:20]]
+        await self.send(armoury.shuffled(mixed), "e")
 
     def _places(self, ask: Ask) -> set[str]:
         """Return the layers that have something for a request now."""
