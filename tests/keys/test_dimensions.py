@@ -92,7 +92,7 @@ def test_a_lake_keeps_to_its_dimensions(tmp_path: Path) -> None:
         ("dimensions: {request_id: {}}", "a dimension is one of"),
         ("dimensions: {extra.: {}}", "a dimension is one of"),
         ("dimensions: {locale: {synonyms: {a: b, b: c}}}", "b can't be both a synonym"),
-        ("dimensions: {locale: {fallback: de}}", "dimensions.locale.fallback"),
+        ("dimensions: {locale: {fallback: de}}", "dimensions.locale: no such setting: fallback"),
     ],
 )
 def test_what_is_no_dimension_is_named(tmp_path: Path, text: str, says: str) -> None:
