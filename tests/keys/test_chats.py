@@ -133,13 +133,12 @@ def test_what_a_host_answers_from_splits_keys(name: str) -> None:
 
 
 @pytest.mark.host
+@pytest.mark.usefixtures("stack_host")
 def test_the_list_holds_every_member_that_the_installed_vllm_knows(stack_artifacts: Path) -> None:
-    found = [*stack_artifacts.glob("host-venv/lib/*/site-packages/vllm/" + PROTOCOL)]
-    if not found:
-        pytest.skip("vLLM is not installed in this stack")
+    [found] = stack_artifacts.glob("host-venv/lib/*/site-packages/vllm/" + PROTOCOL)
     [request] = [
         node
-        for node in ast.parse(found[0].read_text(encoding="utf-8")).body
+        for node in ast.parse(found.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and node.name == "ChatCompletionRequest"
     ]
     names = {

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable
 from itertools import pairwise
 
-from warmup_lib.distil.near import MAX_CHARS, SENTENCE
+from warmup_lib.distil.near import SENTENCE
 from warmup_lib.distil.volatile import BLANK, blank
 from warmup_lib.guard.literals import find_literals
 from warmup_lib.guard.marks import NUMBER, THING, find_things, in_pairs, mark
@@ -54,14 +54,12 @@ def wording(text: str) -> str:
     """Return a text in lower case, white space folded, blanks for all that is not wording.
 
     Args:
-        text: As written, without code. In one of more than `MAX_CHARS` quotes, codes and file
-            names stay: finding them takes the square of time.
+        text: As written, without code.
     """
     text = _REDACTED.sub(BLANK, canonical_text(text)).translate(_FOREIGN)
     if _MAY_HOLD_A_MOMENT.search(text):
         text = blank(text)
-    if len(text) <= MAX_CHARS:
-        text = _without(text, (m.span() for m in find_literals(text)))
+    text = _without(text, (m.span() for m in find_literals(text)))
     text = _TITLE.sub(r"\1 ", text)
     text = _without(text, _names(text))
     if _WITHOUT_CASE.search(text):

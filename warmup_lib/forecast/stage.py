@@ -225,8 +225,8 @@ def _short(days: Sequence[str]) -> tuple[str, ...]:
         return ()
     return (
         f"the history is {len(days)} day{'s' * (len(days) > 1)}: below {_ENOUGH_DAYS} expect fewer "
-        "hits than are promised (a quarter fewer on a log of 2 days), for it is hardly known yet "
-        "how much of what is asked is asked only once",
+        "hits than are promised, for it is hardly known yet how much of what is asked is asked "
+        "only once",
     )
 
 

@@ -72,6 +72,13 @@ class Shares:
     clusters: pa.Table | None
     whole: Ints
 
+    def floors(self) -> dict[str, Ints]:
+        """Return how many items of each entrant a tenant gets at least."""
+        return {
+            tenant: (one.floor * self.whole).astype(np.int64)
+            for tenant, one in self.plan.tenants.items()
+        }
+
     def most(self, cap: float) -> Ints:
         """Return how many items of each entrant a share is at most: one of few, none of none."""
         return np.maximum((cap * self.whole).astype(np.int64), int(cap > 0))
@@ -273,7 +280,7 @@ class Assembly:
         place = pc.index_in(self.items["tenant"], value_set=pa.array(tenants, pa.string()))
         tenant = ints(pc.fill_null(place, -1))
         of = np.where(tenant < 0, -1, self.part * len(tenants) + tenant)
-        floors = [(one.floor * shares.whole).astype(np.int64) for one in tenants.values()]
+        floors = list(shares.floors().values())
         caps = [
             shares.most(one.cap) if one.cap < 1 else np.full(len(shares.whole), NO_CAP)
             for one in tenants.values()
@@ -322,11 +329,19 @@ class Assembly:
         return Problem(worth, taken, limit, self.needs(), tuple(groups.values()))
 
 
-def pool_of(entrant: Entrant, config: Config, value: Value) -> Choice:
-    """Return what the log's own demand may choose of an entrant, blind to other sources."""
-    offer, plan = entrant.offer, config.plan
-    floors = {tenant: int(share.floor * offer.limit) for tenant, share in plan.tenants.items()}
-    return offer.pool(entrant.warm, _shares(entrant, config, value), floors)
+def pools_of(
+    entrants: Sequence[Entrant], config: Config, value: Value, shares: Shares | None
+) -> list[Choice]:
+    """Return by entrant what the log's own demand may choose, blind to other sources."""
+    floors = shares.floors() if shares is not None else {}
+    return [
+        one.offer.pool(
+            one.warm,
+            _shares(one, config, value),
+            {tenant: int(least[n]) for tenant, least in floors.items()},
+        )
+        for n, one in enumerate(entrants)
+    ]
 
 
 def _shares(entrant: Entrant, config: Config, value: Value) -> Ints | None:

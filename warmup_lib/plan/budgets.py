@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmup_lib.config import Config
-from warmup_lib.plan.assembly import OF_LOG, SECONDS, TENANT, Assembly, Entrant, Shares, pool_of
+from warmup_lib.plan.assembly import OF_LOG, SECONDS, TENANT, Assembly, Entrant, Shares, pools_of
 from warmup_lib.plan.coverage import Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.offer import ByHeat
@@ -72,7 +72,7 @@ def choose(
     shares = None
     if config.plan.tenants or clusters is not None:
         shares = Shares(config.plan, clusters, _whole(entrants, config, value))
-    pools = [pool_of(entrant, config, value) for entrant in entrants]
+    pools = pools_of(entrants, config, value, shares)
     own = _apart(Assembly.of(entrants, pools), config, value, shares)
     named = [e.offer.named(rows, e.warm) for e, rows in zip(entrants, own, strict=True)]
     table = Assembly.of(entrants, [joined_choices(pair) for pair in zip(named, pools, strict=True)])
@@ -178,9 +178,7 @@ def _beyond(
     it is the one of which the item takes the most. What is left to traffic is no budget's.
     """
     left = problem.limit - problem.used(chosen)
-    whole = np.where(chosen, 0, problem.cost)
-    for rows in problem.depths:
-        whole[:, rows] += whole[:, problem.needs[rows]]
+    whole = problem.whole(np.where(chosen, 0, problem.cost))
     full = [np.append(g.count(chosen) >= g.most, False)[g.of] for g in problem.groups]
     full += [taken > room for taken, room in zip(whole, left, strict=True)]
     said = np.zeros(table.count, np.int64)

@@ -224,9 +224,9 @@ def _blocked(block: Block, items: pa.Table) -> Mask:
 def _unasked(candidates: pa.Table, places: Ints, proposals: Proposals) -> list[int]:
     """Return which of some candidates are there because a source names them, and not pinned."""
     found = []
-    tiers = candidates["tier"].to_pylist()
-    for tier in dict.fromkeys(tiers[place] for place in places):
-        ours = np.array([place for place in places if tiers[place] == tier], np.int64)
+    tiers = candidates["tier"].take(pa.array(places, INT)).to_pylist()
+    for tier in dict.fromkeys(tiers):
+        ours = places[[one == tier for one in tiers]]
         rows = candidates.take(pa.array(ours))
         kept, by = proposals.of(rows["layer"][0].as_py(), tier, rows)
         wanted = kept.filter(pa.array(by.named & ~by.pinned))["item_id"]
