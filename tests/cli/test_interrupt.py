@@ -62,20 +62,22 @@ def test_another_error_of_a_library_is_no_interrupt(monkeypatch: pytest.MonkeyPa
     assert "secret" not in done.output
 
 
-def test_a_query_that_is_running_and_what_was_answered_before_stays(tmp_path: Path) -> None:
-    process = start(tmp_path, "sql")
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        process.stdin.write(f"SELECT 'answered' AS first;\n{FOREVER};\n")
-        process.stdin.close()
-        process.stdin = None
-        while "answered" not in process.stdout.readline():
-            assert process.poll() is None
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
-        assert (process.returncode, err) == (130, "interrupted\n")
-    finally:
-        process.kill()
-        process.wait()
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_a_query_that_is_running_and_what_was_answered_before_stays(
+    tmp_path: Path, seconds: float
+) -> None:
+    with start(tmp_path, "sql") as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(f"SELECT 'answered' AS first;\n{FOREVER};\n")
+            process.stdin.close()
+            process.stdin = None
+            while "answered" not in process.stdout.readline():
+                assert process.poll() is None
+            time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            assert (process.returncode, err) == (130, "interrupted\n")
+        finally:
+            process.kill()

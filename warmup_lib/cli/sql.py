@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -141,17 +142,34 @@ def _run(
     import duckdb
 
     try:
-        cursor = connection.execute(statement)
-        rows = cursor.fetchall()
+        rows = _rows(connection, statement)
     except duckdb.Error as error:
         _refuse(error)
         return False
-    columns = [d[0] for d in cursor.description or []]
+    columns = [d[0] for d in connection.description or []]
     if call.as_json:
         answers += _records(columns, rows)
     else:
         call.answer({}, lambda console: _show(console, "", columns, rows))
     return True
+
+
+def _rows(
+    connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement
+) -> list[tuple[Any, ...]]:
+    """Run a statement such that Ctrl-C stops it at once.
+
+    In the main thread DuckDB looks for signals only between its tasks, and one can last for hours.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lambda: connection.execute(statement).fetchall())
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            # More than once: an interrupt before the statement has begun stops nothing.
+            while wait([running], timeout=0.1).not_done:
+                connection.interrupt()
+            raise
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement | None]:
