@@ -61,6 +61,12 @@ def test_a_clean_day_of_the_group_frees_its_items() -> None:
     assert blocked(*mixed, right("c", 5, SECOND)) == []
 
 
+def test_a_day_on_which_another_item_is_missed_by_one_thing_is_not_clean() -> None:
+    looks = [vain("a", 3, inferred=True), right("c", 1), right("c", 1, SECOND)]
+    assert blocked(*looks, vain("b", 3, SECOND, inferred=True)) == [(ACME, frozenset("ab"))]
+    assert blocked(*looks) == []
+
+
 def test_a_day_without_look_ups_changes_nothing() -> None:
     other = Group("zeta", "responses", None)
     assert blocked(vain("a", 3), right("a", 5, SECOND, other)) == [(ACME, None)]

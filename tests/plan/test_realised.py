@@ -117,6 +117,23 @@ def test_the_replay_of_a_miss_is_no_look_up_of_the_gateway(told: Told) -> None:
     assert told.blocked() == [(ANSWERS, None)]
 
 
+def test_a_miss_that_is_not_explained_yet_shows_nothing(told: Told) -> None:
+    told.write(*THREE, hits=tuple(looked(n, hit=False) for n in range(6)))
+    assert told.blocked() == [(ANSWERS, None)]
+    its_key = f'{{"{FIELD}": {{"looked": [{{"key": "wu1:x:r-a"}}]}}}}'
+    asked = (*map(request, range(5)), request(5, extra=its_key))
+    told.write(*THREE, hits=tuple(looked(n, hit=False) for n in range(6)), requests=asked)
+    assert told.blocked() == []
+
+
+def test_a_request_counts_once_whatever_is_said_of_it(told: Told) -> None:
+    causes = ["key_dimension", "key_adapter", "key_template"]
+    told.write(*[missed(0, cause, evidence=f"{n}") for n, cause in enumerate(causes)])
+    assert told.blocked() == []
+    told.write(*[missed(n, cause, evidence=f"{n}") for n, cause in enumerate(causes)])
+    assert told.blocked() == [(ANSWERS, None)]
+
+
 @pytest.mark.parametrize("cause", ["not_applied", "left_out", "unseen", "evicted", "guard_refused"])
 def test_who_missed_for_another_reason_asked_right(told: Told, cause: str) -> None:
     told.write(*THREE, missed(9, cause))

@@ -103,8 +103,10 @@ def judge(looks: Iterable[Looks]) -> list[Block]:
     """
     found = list(looks)
     of_group: dict[Group, _Days] = defaultdict(_Days)
+    around: dict[Group, _Days] = defaultdict(_Days)
     of_item: dict[tuple[Group, str], _Days] = defaultdict(_Days)
     for one in found:
+        around[one.group].add(one)
         if not one.inferred:
             of_group[one.group].add(one)
         if one.digest is not None:
@@ -118,7 +120,7 @@ def judge(looks: Iterable[Looks]) -> list[Block]:
         block
         for (group, digest), days in of_item.items()
         if group not in groups
-        and (block := days.block(group, digest, of_group[group].counts)) is not None
+        and (block := days.block(group, digest, around[group].counts)) is not None
     ]
     return sorted([*groups.values(), *_merged(items)], key=lambda block: repr(block.group))
 

@@ -64,24 +64,34 @@ told AS (
         own IS NOT NULL AND its_digest IS NOT NULL
             AND (its_digest <> own OR its_tenant <> tenant) AS inferred
     FROM placed
+),
+named AS (
+    SELECT day, inferred, cause, evidence, tenant, request_id,
+        CASE WHEN inferred THEN its_layer ELSE layer END AS layer,
+        CASE WHEN inferred THEN its_tier ELSE tier END AS tier,
+        CASE WHEN inferred THEN its_digest ELSE own END AS digest
+    FROM told
+    WHERE NOT inferred OR its_tenant = tenant
+),
+-- Of what the explanations for several plans say of a request, one counts.
+once AS (
+    SELECT DISTINCT ON (day, inferred, tenant, request_id, layer, tier, digest) *
+    FROM named
+    ORDER BY cause, evidence
 )
-SELECT day, inferred, cause, evidence, tenant,
-    CASE WHEN inferred THEN its_layer ELSE layer END AS layer,
-    CASE WHEN inferred THEN its_tier ELSE tier END AS tier,
-    CASE WHEN inferred THEN its_digest ELSE own END AS digest,
-    COUNT(DISTINCT request_id) AS looks
-FROM told
-WHERE NOT inferred OR its_tenant = tenant
+SELECT day, inferred, cause, evidence, tenant, layer, tier, digest, COUNT(*) AS looks
+FROM once
 GROUP BY ALL
 ORDER BY ALL
 """
 
 # What the replay has looked up and no cause is given for was served: by the replay's word, or by
-# the gateway's, which then names the right key too. A gateway that misses for another reason than
-# its key has asked for the right one.
+# the gateway's, which then names the right key too. Without either it is a miss that is still to
+# be explained, and shows nothing. A gateway that misses for another reason than its key has asked
+# for the right one.
 _AS_IT_SHOULD_BE = f"""
 WITH served AS (
-    SELECT hits."window", hits.tenant, hits.layer, hits.tier, hits.request_id
+    SELECT hits."window", hits.tenant, hits.layer, hits.tier, hits.request_id, hits.hit AS seen
     FROM hits
     INNER JOIN taught USING (plan_id, "window")
     SEMI JOIN concerned ON hits.tenant = concerned.tenant AND hits.layer = concerned.layer
@@ -92,7 +102,8 @@ WITH served AS (
     WHERE list_contains($plans, hits.plan_id)
 ),
 asked AS (
-    SELECT causes."window", causes.tenant, causes.layer, causes.tier, causes.request_id
+    SELECT causes."window", causes.tenant, causes.layer, causes.tier, causes.request_id,
+        TRUE AS seen
     FROM causes
     INNER JOIN taught USING (plan_id, "window")
     SEMI JOIN concerned ON causes.tenant = concerned.tenant AND causes.layer = concerned.layer
@@ -102,15 +113,18 @@ asked AS (
 ),
 looked AS (SELECT * FROM served UNION SELECT * FROM asked),
 placed AS (
-    SELECT looked."window" AS day, looked.tenant, looked.layer, looked.tier, {_OWN} AS digest,
-        COALESCE(requests.extra, '') AS told
+    SELECT looked."window" AS day, looked.tenant, looked.request_id, looked.layer, looked.tier,
+        looked.seen, {_OWN} AS digest, COALESCE(requests.extra, '') AS told
     FROM looked
     {_REQUESTS}
 )
-SELECT day, tenant, layer, tier, digest, COUNT(*) AS looks
+SELECT day, tenant, layer, tier, digest, COUNT(DISTINCT request_id) AS looks
 FROM placed
-WHERE digest IS NULL OR layer = 'prefixes'
-    OR NOT contains(told, $evidence) OR contains(told, digest)
+WHERE (contains(told, $evidence) AND contains(told, digest))
+    OR (
+        seen
+        AND (digest IS NULL OR layer = 'prefixes' OR NOT contains(told, $evidence))
+    )
 GROUP BY ALL
 ORDER BY ALL
 """
