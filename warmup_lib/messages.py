@@ -33,7 +33,9 @@ class BadMessages(InputDataError):
 
 
 class Conversation(NamedTuple):
-    """A message list taken apart. Two lists that a model could tell apart never come to the same.
+    """A message list taken apart.
+
+    Lists that a model could tell apart come to the same only where docs/keys.md says so.
 
     Attributes:
         system_prompt: The system and developer texts that the list begins with, joined by an

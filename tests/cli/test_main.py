@@ -39,7 +39,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WARMUP_SECRET", "s" * 32)
 
 
-def run(*arguments: str, input: str | None = None) -> Result:
+def run(*arguments: str, input: str | bytes | None = None) -> Result:
     return CliRunner().invoke(main, list(arguments), input=input)
 
 
@@ -84,6 +84,8 @@ def test_every_command_has_help_with_an_example(words: list[str]) -> None:
         (["sql", "no_report"], "top_clusters"),
         (["sql", "--config", "absent.yaml"], "warmup init"),
         (["sql", "quarantine", "--day", "xx"], "is not a day such as"),
+        (["sql", "--day", "2026-03-14"], "--day is for a report"),
+        (["backtest", "--trace", "t.csv", "--capacity", "9" * 20], "1<=x<=1000000000"),
         (["ingest", "[/red]"], "no such file or folder: [/red]"),
     ],
 )
@@ -230,6 +232,8 @@ def test_sql_reads_statements_from_stdin(tmp_path: Path, lake: str) -> None:
     half = run("sql", "--lake", lake, "--json", input="SELECT 1 FROM nowhere; SELECT 2 AS n")
     assert (half.exit_code, facts(half)["rows"]) == (2, [{"n": 2}])
     assert run("sql", "--lake", lake, input="SELEC 1").exit_code == 2
+    other = run("sql", "--lake", lake, input=b"SELECT '\xff'")
+    assert (other.exit_code, other.stderr) == (2, "error: what stdin gives is no UTF-8\n")
     wrong = run("sql", "--lake", lake, input="SELECT nothing FROM nowhere")
     assert wrong.exit_code == 2
     assert "error:" in wrong.output

@@ -36,7 +36,9 @@ def _as_duration(_: click.Context, parameter: click.Parameter, value: str) -> ti
     type=click.Path(path_type=Path),
     help="Id trace; without it the requests of the lake are used.",
 )
-@click.option("--capacity", type=click.IntRange(min=1), required=True, help="Items a cache holds.")
+@click.option(
+    "--capacity", type=click.IntRange(1, 10**9), required=True, help="Items a cache holds."
+)
 @click.option(
     "--period",
     default="1h",

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from warmup_lib import pipeline
 from warmup_lib.cli.common import ERR, Call, as_day, command, table
-from warmup_lib.errors import GateFailed
+from warmup_lib.errors import GateFailed, InputDataError
 from warmup_lib.reports import Result, find_reports, run_report
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ def sql(call: Call, report: str | None, day: str | None, list_them: bool) -> Non
     if list_them:
         _list(call)
     elif report is None:
+        if day is not None:
+            raise click.UsageError("--day is for a report: `warmup sql --list` names them")
         _shell(call)
     else:
         _report(call, run_report(pipeline.open_lake(call.config), report, day))
@@ -190,7 +192,10 @@ def _refuse(error: duckdb.Error) -> None:
 def _texts() -> Iterator[str]:
     """Yield texts of SQL: what is typed at a prompt up to a `;`, or all that is piped in."""
     if not sys.stdin.isatty():
-        yield sys.stdin.read()
+        try:
+            yield sys.stdin.buffer.read().decode()
+        except UnicodeDecodeError:
+            raise InputDataError("what stdin gives is no UTF-8") from None
         return
     ERR.print("SQL on the lake; end a statement with ';', leave with Ctrl-D. Try: SHOW TABLES;")
     held = ""

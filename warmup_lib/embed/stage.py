@@ -60,7 +60,9 @@ def run(lake: Lake, day: str, config: Config, progress: Progress = silent) -> St
     """
     started = time.perf_counter()
     if lake.manifest("prompts", {"day": day}) is None:
-        raise InputDataError(f"no prompts for {day}: run `distil` for it first")
+        raise InputDataError(
+            f"no prompts for {day}: run `distil` for it first, as `warmup plan --day {day}` does"
+        )
     encoder = open_encoder(config)
     texts, chunks, new = _new_texts(lake, day, encoder.fingerprint)
     encoding = time.perf_counter()

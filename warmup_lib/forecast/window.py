@@ -46,7 +46,7 @@ def history(available: Iterable[str], day: str, lookback: timedelta) -> Window:
     present = set(available)
     if day not in present:
         raise InputDataError(
-            f"no prompts for {day}: run `distil` for it first"
+            f"no prompts for {day}: run `distil` for it first, as `warmup plan --day {day}` does"
             + (f" (there are {min(present)} to {max(present)})" if present else "")
         )
     wanted = [(last - timedelta(days=age)).isoformat() for age in range(lookback.days)][::-1]
