@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 from warmup_lib.guard import compatible, signature, tag
 
 SAME = [
-    ("Review:\n```\nload_all('a')\n```", 'Review:\n```\nloadAll("b")\n```'),
-    ("解释\n```\nload_all('a')\n```", "解释\n```\nloadOne('b')\n```"),
+    ("Review:\n```\nload_all('a')\n```", 'Review:\n```\nloadAll("A")\n```'),
+    ("解释\n```\nload_all('a')\n```", "解释\n```\nloadOne('a')\n```"),
+    ("My Card Is Lost", "my card is lost"),
+    ("How Do I Reset My Passcode?", "How do I reset my passcode?"),
+    ("Where Do I Find The Exchange Rate?", "where do I find the exchange rate?"),
+    ("I have a Question about Fees", "I have a question about fees"),
     ("How do I reset my PIN?", "how can i reset the pin"),
     ("I can\u2019t log in", "I cant log in"),
     ("Refund within 14 days?", "refund in 14 days"),
@@ -39,6 +43,11 @@ SAME = [
     ("Under which name?", "which unit"),
 ]
 DIFFERENT = [
+    ("What does it print?\n```\nprint('a')\n```", "What does it print?\n```\nprint('b')\n```"),
+    ("Right?\n```\nif a == b: pass\n```", "Right?\n```\nif a != b: pass\n```"),
+    ("How do I pay Anna Back, Please", "How do I pay Greta Back, Please"),
+    ("Pay Anna Schmidt", "Pay Greta Schmidt"),
+    ("a C++ example", "a C# example"),
     ("Review this:\n```python\nload(3)\n```", "Review this:\n```python\nload(4)\n```"),
     ("Convert to Go:\n```\nload()\n```", "Convert to Rust:\n```\nload()\n```"),
     ("用 Go 改写\n```\nload()\n```", "用 Rust 改写\n```\nload()\n```"),
@@ -99,7 +108,7 @@ def test_another_number_or_a_negation_is_refused(a: str, b: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("pay 1,000 on 2026-03-14 at 10:30", "1,000 2026-03-14 10:30|0|0|"),
+        ("pay 1,000 on 2026-03-14 at 10:30", "1000 2026-03-14 10:30|0|0|"),
         ("Ich kann ohne Karte nicht zahlen", "|2|0|"),
         ("Turn my card off in Rome for 2 days", "2d|0|0|-off @rome"),
     ],
@@ -117,6 +126,26 @@ def test_a_tag_is_16_hex_digits_of_the_signature() -> None:
 def test_any_text_has_a_signature_and_a_tag(text: str) -> None:
     assert compatible(text, text)
     assert int(tag(text), 16) >= 0
+
+
+@pytest.mark.parametrize(
+    "part", ["一", "九", "0", "9", "一亿", "٩", "hundred ", "1,000", "十", "½"]
+)
+def test_no_number_is_too_long(part: str) -> None:
+    assert len(tag(part * 6000)) == 16
+
+
+_NUMBERS = st.text(
+    st.sampled_from("零一九十百千万亿两٣९๓²½0123456789 ,.:-/°\u2212\u00d7\u00f7天%‰")
+    | st.characters(categories=["N"])
+)
+
+
+@given(st.lists(_NUMBERS | st.sampled_from(["hundred ", "minus ", "one ", "mg ", "2nd ", "a.m."])))
+def test_any_run_of_numerals_has_a_signature(parts: list[str]) -> None:
+    text = "".join(parts)
+    assert compatible(text, text)
+    assert signature(text).count("|") >= 3
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6))

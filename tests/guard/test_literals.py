@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from warmup_lib.guard import compatible
-from warmup_lib.guard.literals import literals
+from warmup_lib.guard.literals import literals, strings
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,11 @@ from warmup_lib.guard.literals import literals
 )
 def test_literals(text: str, expected: set[str]) -> None:
     assert literals(text) == expected
+
+
+def test_strings_of_code() -> None:
+    assert strings("print('A b'); x = \"c\"\ny = ''") == {"=a_b", "=c"}
+    assert strings("x = 1") == set()
 
 
 def test_the_way_of_quoting_does_not_matter() -> None:

@@ -29,6 +29,10 @@ def told(text: str) -> set[str]:
         ("Wie ist das Wetter in München", {"@munich"}),
         ("如何用 Pandas 读取文件", {"@pandas"}),
         ("手机app打不开", set()),
+        ("Where Is My Card From The Shop", set()),
+        ("Please tell me the Exchange Rate", set()),
+        ("Is the Eiffel Tower in London", {"@eiffel", "@tower", "@london"}),
+        ("Send Money To London", {"@london"}),
     ],
 )
 def test_names(text: str, expected: set[str]) -> None:

@@ -50,11 +50,21 @@ _OWNED = """
     virtual website
 """
 _COMMON = """
-    account am an and app are as at atm bank be but by can card could did do does for from get had
-    has have hello help hi how if im in is it ive may me my need no not of ok on online or pin
-    please should so sorry thank thanks that the then there they this to today top up was we were
-    what when where which who why will with would yes you your
+    account accounts am an and app are as at atm atms balance bank be but by can card cards celsius
+    could currency customer delivery did do does email exchange fahrenheit fee fees for from get had
+    has have hello help hi how if im in invoice is it ive limit limits may me money my need no not
+    of ok on online or order orders passcode password payment payments phone pin please question
+    questions rate rates refund refunds should so sorry statement support thank thanks that the then
+    there they this to today top transaction transactions transfer transfers up was we were what
+    when where which who why will with would yes you your
 """
+# Nobody writes one of these with a capital inside a sentence who has not done so with every word.
+_SMALL = re.compile(
+    r"(?<=\w )(?:A|An|And|Are|As|At|Been|By|Did|Do|Does|For|From|Has|Have|How|If|In|Is|It|My|Not|Of"
+    r"|On|Or|Our|Out|That|The|This|To|Was|We|Were|When|Why|With|You|Your)\b"
+)
+_LONG = re.compile(r"\b[^\W\d_]{4,}")
+_MOST = 0.8
 _GERMAN_LETTER = re.compile("[äöß]", re.IGNORECASE)
 _IS_GERMAN = frozenset(_GERMAN.split())
 _IS_BEFORE_THINGS = frozenset(_BEFORE_THINGS.split())
@@ -71,7 +81,8 @@ def in_han_or_kana(text: str) -> bool:
 def names(text: str, words: Sequence[str]) -> set[str]:
     """Return the words that begin with a capital inside a sentence, but those that `mark` knows.
 
-    In a Chinese or Japanese text every word in Latin letters is one.
+    In a Chinese or Japanese text every word in Latin letters is one. Where Most Words Have a
+    Capital, none is.
 
     Args:
         text: As written.
@@ -85,7 +96,7 @@ def names(text: str, words: Sequence[str]) -> set[str]:
         initials = _ALL_CAPITALS.findall(text)
         found += [w for w in initials if len(initials) <= _FEW and not _SHORT.fullmatch(w)]
         found += [name for name in _FIRST.findall(text) if not _NO_NAMES.fullmatch(name)]
-        if not found or _is_german(text, words):
+        if not found or _is_german(text, words) or _in_title_case(text):
             return set()
     paired = in_pairs(words)
     return {
@@ -93,6 +104,14 @@ def names(text: str, words: Sequence[str]) -> set[str]:
         for word in found
         if not (word.casefold() in _IS_COMMON or mark(word) or word in paired)
     }
+
+
+def _in_title_case(text: str) -> bool:
+    """Say whether nearly all words have a capital, small ones too: then it tells nothing."""
+    if _SMALL.search(text) is None:
+        return False
+    long: list[str] = _LONG.findall(text)
+    return sum(word[0].isupper() for word in long) >= _MOST * len(long)
 
 
 def _is_german(text: str, words: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Names of places, days, currencies, units and products, each with the word that stands for it.
+"""Names of places, days, currencies, numbers and products, each with the word that stands for it.
 
 A line is `id: names`, over all languages, lower case, without accents. Only what people write
 without a capital is needed here, or what is written in several ways; other names are told by their
@@ -281,6 +281,10 @@ san_francisco: san francisco
 las_vegas: las vegas
 sao_paulo: sao paulo
 south_africa: south africa
+part_time: part time
+rent_out: rent out; renting out; rented out
+client_side: client side
+business_account: business account
 """
 """Names of two words: together they stand for something that neither of them does alone."""
 
@@ -288,6 +292,7 @@ CASED = {"US": "us", "EU": "europe", "UK": "uk", "USA": "us", "UAE": "uae", "NYC
 """Written in capitals only: "us" is a word."""
 
 NUMBER_WORDS = """
+0: zero cero
 2: two zwei dos deux twice zweimal double doubled doppelt doble couple
 3: three drei tres trois triple tripled thrice dreimal dreifach
 4: four vier cuatro quatre quattro quatro
@@ -315,40 +320,21 @@ NUMBER_WORDS = """
 80: eighty achtzig ochenta ottanta oitenta
 90: ninety neunzig noventa novanta
 100: hundred hundert cien cento cent
-1000: thousand tausend mille
+1000: thousand thousands tausend tausende mille mil
+100000: lakh lakhs
+1000000: million millions millionen millon millones milione milioni milhao milhoes
+10000000: crore crores
+1000000000: billion billions bilhao bilhoes
+1,000,000,000: milliarde milliarden mrd milliard milliards miliardo miliardi
+1000000000000: trillion trillions billionen billon billones
 0.5: half halb halbe halbes halben mitad moitie metade
 0.25: quarter viertel
 """
 
-UNITS = """
-%: percent prozent
-d: day days tag tage tagen dia dias jour jours giorno giorni 天 日
-w: week weeks woche wochen semana semanas semaine semaines settimana settimane 周 週間 个星期
-mo: month months monat monate monaten mes meses mois mese mesi 个月 ヶ月 か月
-y: year years yr yrs jahr jahre jahren ano anos an ans anno anni 年
-h: hour hours hr hrs h stunde stunden hora horas heure heures ora ore 小时 时间 時間
-min: minute minutes min mins minuten minuto minutos minuti 分钟 分
-s: second seconds sec secs sekunde sekunden segundo segundos secondes secondi 秒
-am: am
-pm: pm
-k: k
-mm: mm
-cm: cm
-m: m meter meters metre metres metros metri 米
-km: km kilometer kilometers kilometre kilometres 公里
-mi: mile miles
-g: g gram grams gramm 克
-kg: kg kilo kilos kilogram kilograms 公斤
-lb: lb lbs
-l: l liter liters litre litres litros litri
-ml: ml
-kb: kb
-mb: mb
-gb: gb
-tb: tb
-c: celsius
-f: fahrenheit
+ORDINALS = """
+first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
+fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth
 """
-"""Units that follow a number; elsewhere these words mean nothing to the guard."""
+"""What "1st", "2nd" ... are in words."""
 
 SYMBOLS = {"€": "eur", "$": "usd", "£": "gbp", "₹": "inr", "₿": "btc"}
