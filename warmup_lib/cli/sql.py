@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -163,15 +165,20 @@ def _rows(
 
     In the main thread DuckDB looks for signals only between its tasks, and one can last for hours.
     """
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(lambda: connection.execute(statement).fetchall())
-        try:
-            return running.result()
-        except KeyboardInterrupt:
-            # More than once: an interrupt before the statement has begun stops nothing.
+    stop = Event()
+    # Not as an exception, which could come before there is anything to interrupt.
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(lambda: connection.execute(statement).fetchall())
             while wait([running], timeout=0.1).not_done:
-                connection.interrupt()
-            raise
+                if stop.is_set():
+                    connection.interrupt()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if stop.is_set():
+        raise KeyboardInterrupt
+    return running.result()
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement | None]:
