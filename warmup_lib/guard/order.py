@@ -56,6 +56,7 @@ _LESS = re.compile(
 _SAY_AGO = "ago atras atrás fa ha hace há il vor"
 _SAY_LESS = "fewer less weniger menos moins meno little wenig peu poco"
 _DIGIT = re.compile(r"\d")
+_NUMBERS = re.compile(r"\d+")
 _UNTIL = re.compile(r"\b(?:until|till|hasta|bis|jusqu'à) (?=-?\d)")
 _AGO = re.compile(
     r"\bago\b|\bvor -?\d|\d ?[^\W\d_]+ (?:fa|atr[aá]s)\b|\b(?:hace|il y a|h[aá]) "
@@ -82,27 +83,30 @@ _BRINGS = re.compile(
     r"|trains?|translat\w*|trip|trips)\b"
 )
 _FROM = re.compile(rf"\bfrom {_ARTICLE}([^\W\d_]+)")
-_EITHER = "or and oder und o y u ou et e"
+_OR = "or oder o u ou"
+_EITHER = f"{_OR} and und y et e"
 _ARTICLES = "a an the ein eine einer un una une uno um uma la le el"
 _GOVERNING = "from to into than von nach als zu de desde hacia vers da di para que"
-_IS_EITHER, _IS_ARTICLE, _IS_GOVERNING, _IS_NO_THING, _IS_LETTERED, _IS_LESS, _IS_AGO = (
+_IS_EITHER, _IS_ARTICLE, _IS_GOVERNING, _IS_NO_THING, _IS_LETTERED, _IS_LESS, _IS_AGO, _IS_OR = (
     frozenset(words.split())
-    for words in (_EITHER, _ARTICLES, _GOVERNING, _NO_THING, _LETTERED, _SAY_LESS, _SAY_AGO)
+    for words in (_EITHER, _ARTICLES, _GOVERNING, _NO_THING, _LETTERED, _SAY_LESS, _SAY_AGO, _OR)
 )
 
 
 def in_order(text: str, words: Sequence[str], things: Collection[str]) -> set[str]:
     """Return the order of a text's places, days, currencies, products and names, if several.
 
-    Where it names a way, "from A to B", that says more. Those around "or" and "and" have none,
-    unless "from", "to" or "than" stands before them.
+    Where it names a way, "from A to B", that says more. Those around "or" have none, nor have known
+    ones around "and", unless "from", "to" or "than" stands before them or several numbers belong to
+    them in turn.
 
     Args:
         text: As written.
         words: Its words.
         things: What they stand for, as `marks` and `names` return it.
     """
-    found = _in_turn(words, {one for one in things if one.startswith(THING)})
+    free = len(_NUMBERS.findall(text)) < 2
+    found = _in_turn(words, {one for one in things if one.startswith(THING)}, free)
     if not text.isascii():
         told = {one for group in found for one in group}
         found += [{one} for m in find_things(text) if (one := han_thing(m[0])) not in told]
@@ -118,7 +122,7 @@ def kin_in_order(words: Sequence[str], things: Collection[str]) -> set[str]:
         words: Its words.
         things: What they stand for, as `marks` returns it.
     """
-    found = _in_turn(words, KIN.intersection(things))
+    found = _in_turn(words, KIN.intersection(things), True)
     return {_in_one(found)} if len(found) > 1 else set()
 
 
@@ -126,8 +130,8 @@ def _in_one(groups: Sequence[Collection[str]]) -> str:
     return "".join(f"<{'&'.join(sorted(group))}" for group in groups)
 
 
-def _in_turn(words: Sequence[str], things: Collection[str]) -> list[set[str]]:
-    """Return the things of a text, those around "or" and "and" together."""
+def _in_turn(words: Sequence[str], things: Collection[str], free: bool) -> list[set[str]]:
+    """Return the things of a text in their order; those that have none, if `free`, together."""
     found: list[set[str]] = []
     seen: set[str] = set()
     first = last = -9
@@ -136,7 +140,7 @@ def _in_turn(words: Sequence[str], things: Collection[str]) -> list[set[str]]:
         if one not in things or one in seen:
             continue
         seen.add(one)
-        if _alike(words, last, place) and _free(words, first):
+        if free and _alike(words, last, place) and _ungoverned(words, first):
             found[-1].add(one)
         else:
             found.append({one})
@@ -146,16 +150,16 @@ def _in_turn(words: Sequence[str], things: Collection[str]) -> list[set[str]]:
 
 
 def _alike(words: Sequence[str], last: int, place: int) -> bool:
-    """Say whether "or" or "and" stands between two words, and but an article besides."""
-    between = [word.casefold() for word in words[last + 1 : place]] if place - last < 4 else []
-    return (
-        len(between) > 0
-        and between[0] in _IS_EITHER
-        and (len(between) == 1 or between[1] in _IS_ARTICLE)
-    )
+    """Say whether only "or", or "and" between known things, joins two words, and an article."""
+    if not 1 < place - last < 4:
+        return False
+    joined, *article = (word.casefold() for word in words[last + 1 : place])
+    # "I pay Anna and Greta pays me": two people may belong to two clauses.
+    known = joined in _IS_OR or (bool(mark(words[last])) and bool(mark(words[place])))
+    return known and joined in _IS_EITHER and (not article or article[0] in _IS_ARTICLE)
 
 
-def _free(words: Sequence[str], first: int) -> bool:
+def _ungoverned(words: Sequence[str], first: int) -> bool:
     return first < 1 or words[first - 1].casefold() not in _IS_GOVERNING
 
 
