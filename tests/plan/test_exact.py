@@ -8,19 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.plan.instances import brute, flat, instance, problems
+from tests.plan.instances import brute, flat, instance, optimum, problems
 from warmup_lib.plan.exact import _quiet, exact, improved
-from warmup_lib.plan.problem import Problem
+from warmup_lib.plan.problem import NO_CAP, Groups, Problem
 
 
 @settings(max_examples=50, deadline=None)
 @given(problem=problems())
 def test_the_best_choice_is_the_one_of_trying_everything(problem: Problem) -> None:
     found = exact(problem)
-    assert (found.value if found else None) == brute(problem)
-    if found:
-        assert found.value == problem.worth(found.rows) <= found.bound <= found.value + 1
-        assert problem.allowed(found.rows)
+    assert found is not None
+    assert (found.short, found.value) == brute(problem)
+    if len(problem.value) and problem.groups:
+        assert optimum(problem) == brute(problem)
+    assert found.short == problem.short(found.rows)
+    assert found.value == problem.worth(found.rows) <= found.bound <= found.value + 1
+    assert problem.allowed(found.rows)
 
 
 def test_a_choice_is_improved_only_where_a_change_costs_least() -> None:
@@ -31,6 +34,15 @@ def test_a_choice_is_improved_only_where_a_change_costs_least() -> None:
     assert (better.tolist(), bound) == ([False, True, False, True], None)
     best, bound = improved(problem, rows, loss, 4)
     assert (best.tolist(), bound) == ([False, False, True, True], 15)
+
+
+def test_a_choice_that_lacks_less_is_better_whatever_it_is_worth() -> None:
+    floor = Groups(np.array([0, 0, -1]), np.array([2]), np.array([NO_CAP]))
+    problem = flat([1, 1, 90], [1, 1, 2], 2, floor)
+    better, bound = improved(problem, np.array([False, False, True]), np.zeros(3), 3)
+    assert (better.tolist(), bound) == ([True, True, False], 2)
+    same, _ = improved(problem, better, np.zeros(3), 3)
+    assert (same == better).all()
 
 
 def test_of_equal_choices_the_given_one_stays() -> None:

@@ -42,6 +42,13 @@ def test_floors_count_what_is_missing_and_give_way() -> None:
     assert relaxed.groups[0].least.tolist() == [1, 0]
 
 
+def test_filling_floors_counts_rows_up_to_them() -> None:
+    assert TREE.floored.tolist() == [0, 1, 1, 1, 1]
+    upto = TREE.upto_floors(TREE.floored)
+    assert upto.value.tolist() == [0, 1, 1, 1, 1]
+    assert (upto.groups[0].least.tolist(), upto.groups[0].most.tolist()) == ([0, 0], [1, 1])
+
+
 def test_caps_are_kept() -> None:
     tight = Problem(
         TREE.value,

@@ -72,9 +72,12 @@ class Bag:
     def _next(self, worth: Worth, *, floors: bool) -> Ints:
         """Return rows that fit, best first, each with what it lacks."""
         problem = self._problem
-        free = problem.usable & (problem.value > 0) & ~self.held & ~self._barred
-        if floors:
-            free &= self._whose([np.array(lack) > 0 for lack in self._lack], any_of=True)
+        free = problem.usable & ~self.held & ~self._barred
+        free &= (
+            self._whose([np.array(lack) > 0 for lack in self._lack], any_of=True)
+            if floors
+            else problem.value > 0
+        )
         free &= self._whose([np.array(room) > 0 for room in self._room], any_of=False)
         for column, left in zip(problem.cost, self._left, strict=True):
             free &= self._together(column) <= left

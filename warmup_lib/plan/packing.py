@@ -25,6 +25,13 @@ _ABOVE = (1.0, 1.02, 1.1)
 """How far above the lowest prices that fit the bulk is taken: greed then has more room."""
 
 
+_BONUS = 256
+"""Of a row for a floor, in mean values: so much that its own value hardly counts beside it."""
+
+_TOO_MUCH = 2**61
+"""Values are added up in 64 bits."""
+
+
 def pack(problem: Problem, *, steps: int = 300, exact: int = 2000) -> Chosen:
     """Return a good choice, the best one where the problem is small, and what bounds every choice.
 
@@ -34,28 +41,58 @@ def pack(problem: Problem, *, steps: int = 300, exact: int = 2000) -> Chosen:
         exact: So many rows, those whose choice is the least clear, are decided exactly at the end.
     """
     level = start(problem)
-    least = Bag(problem)
-    least.fill(Worth(problem, level), floors=True)
-    within = problem.relaxed(least.held)
-    nothing = np.zeros_like(least.held)
+    least = _least(problem, level, steps)
+    within = problem.relaxed(least)
+    nothing = np.zeros_like(least)
     prices, bound = search(within, _fitting(within, level, nothing), steps)
     worth = Worth(within, prices)
     rows = _tried(within, nothing, prices, worth)
     if within.short(rows):  # too little was left for the floors: they go first
         first = Bag(within)
         first.fill(worth, floors=True)
-        each = [rows, *(_tried(within, one, prices, worth) for one in (first.held, least.held))]
+        held = [least] if within.short(first.held) else [first.held, least]
+        each = [_tried(within, one, prices, worth) for one in held]
         rows = min(each, key=lambda one: (within.short(one), -within.worth(one)))
     profit = profitable(within, within.value - prices.of(within))[1]
-    rows, proven = improved(within, rows, np.abs(profit), exact)
-    rows = pruned(within, rows)
-    value = within.worth(rows)
+    rows, proven = improved(problem, rows, np.abs(profit), exact)
+    rows = pruned(problem, rows)
+    value = problem.worth(rows)
     bounds = [
-        bound,
+        bound + _elsewhere(problem, within, prices),
         int(problem.value[problem.usable].sum()),
         *([] if proven is None else [proven]),
     ]
     return Chosen(rows, value, max(value, min(bounds)), problem.short(rows))
+
+
+def _least(problem: Problem, level: Prices, steps: int) -> Mask:
+    """Return rows that fill the floors, as far as there is room for them.
+
+    Where what is worth most does not, what is cheapest is tried, and what is worth most with a
+    bonus for each row that counts.
+    """
+    filled, cheap = Bag(problem), Bag(problem)
+    filled.fill(Worth(problem, level), floors=True)
+    if not problem.short(filled.held):
+        return filled.held
+    counted = problem.floored
+    cheap.fill(Worth(replace(problem, value=counted), level), floors=True)
+    value = np.where(counted > 0, problem.value, 0)
+    mean = int(value.sum()) // max(1, int(counted.sum())) + 1
+    most = _TOO_MUCH // max(1, int(counted.sum()))
+    paid = problem.upto_floors(value + min(_BONUS * mean, most) * counted)
+    each = (filled.held, cheap.held, pack(paid, steps=steps, exact=0).rows)
+    return min(each, key=lambda one: (problem.short(one), -problem.worth(one)))
+
+
+def _elsewhere(problem: Problem, within: Problem, prices: Prices) -> int:
+    """Return what more a choice may be worth that lacks as many rows, but to other floors."""
+    lacks = [g.least - w.least for g, w in zip(problem.groups, within.groups, strict=True)]
+    paid = [np.maximum(-price, 0) for price in prices.groups]
+    dearest = max((float(one.max(initial=0)) for one in paid), default=0.0)
+    each = zip(paid, lacks, strict=True)
+    spared = sum(float((dearest - one) @ lack) for one, lack in each)
+    return int(np.ceil(spared * (1 + 1e-9)))
 
 
 def _fitting(problem: Problem, prices: Prices, floors: Mask) -> Prices:

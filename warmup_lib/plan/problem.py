@@ -103,6 +103,22 @@ class Problem:
         lower = [replace(g, least=np.minimum(g.least, g.count(chosen))) for g in self.groups]
         return replace(self, groups=tuple(lower))
 
+    @cached_property
+    def floored(self) -> Ints:
+        """For how many floors each row counts."""
+        counted: Ints = np.zeros(len(self.value), np.int64)
+        for groups in self.groups:
+            counted += np.append(groups.least > 0, False)[groups.of]
+        return counted
+
+    def upto_floors(self, value: Ints) -> Problem:
+        """Return the problem with other values and with no more of a group than its floor."""
+        lower = [
+            replace(g, least=np.zeros_like(g.least), most=np.where(g.least > 0, g.least, g.most))
+            for g in self.groups
+        ]
+        return replace(self, value=value, groups=tuple(lower))
+
     def rest(self, fixed: Mask, free: Mask) -> Problem:
         """Return what is left to choose once some rows are chosen.
 
