@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.plan.building import DAY, embed, fill, head, prompt, rows_of
 from tests.plan.test_budgets import apart, chosen, config, lake_of
+from tests.targets.tiny_adapters import write_adapter
 from warmup_lib.lake import Lake
 from warmup_lib.plan.stage import run
 
@@ -60,7 +61,52 @@ def test_a_floor_that_budgets_leave_no_room_for_is_told(tmp_path: Path) -> None:
     )
     plan["budgets"] = {"redis_bytes": "1MB"}
     ample = run(lake, DAY, config(plan, responses=responses), kind="ample")
-    assert (ample.facts["floors"], ample.facts["short"], ample.notes) == ([], 0, ())
+    assert (ample.facts["floors"], ample.facts["short"]) == ([], 0)
+    said = "responses: zeta asks for 3 different items only, its floor would hold 6"
+    assert ample.notes == (said,)
+
+
+def test_a_floor_that_holds_more_than_its_tenant_asks_for_is_told(tmp_path: Path) -> None:
+    rows = apart(
+        *[prompt(f"a{n}", 9) for n in range(5)], prompt("z", 1, tenant="zeta", response="given")
+    )
+    lake = lake_of(tmp_path, rows, [])
+    tenants = {"zeta": {"floor": 0.5}, "acme": {"floor": 0.4}}
+    responses = {"generate": 0, "items": 4}
+    report = run(lake, DAY, config({"tenants": tenants}, responses=responses))
+    said = "responses: zeta asks for 1 different items only, its floor would hold 2"
+    assert report.notes == (said,)
+    assert chosen(lake, report, "responses") == ["a0", "a1", "a2", "z"]
+    assert (report.facts["short"], report.facts["floors"]) == (0, [])
+    later = run(lake, DAY, config({"tenants": tenants}, responses=responses), force=True)
+    assert later.notes == (said,)
+
+
+def test_layers_whose_items_belong_to_no_tenant_lack_nothing(tmp_path: Path) -> None:
+    adapters = {"folders": {"law": write_adapter(tmp_path / "law", b"law")}}
+    lake = lake_of(tmp_path, [prompt("a")], [head("h", 9, adapter="law")])
+    settings = config(
+        {"tenants": {"acme": {"floor": 1.0}}}, adapters=adapters, prefixes={"enabled": True}
+    )
+    report = run(lake, DAY, settings)
+    assert report.facts["items"] == {"adapters": 1, "responses": 1, "prefixes": 1}
+    assert report.notes == ()
+
+
+def test_floors_and_caps_of_tenants_that_ask_for_nothing_are_told(tmp_path: Path) -> None:
+    rows = apart(prompt("a"), prompt("z", tenant="zeta"))
+    lake = lake_of(tmp_path, rows, [])
+    tenants = {"ghost": {"floor": 0.5}, " acme": {"cap": 0.5}, "": {"floor": 0.1, "cap": 0.2}}
+    settings = config({"tenants": {**tenants, "idle": {}}})
+    report = run(lake, DAY, settings)
+    assert report.notes == (
+        "the floor of `ghost`: no such tenant in the log",
+        "the cap of ` acme`: no such tenant in the log",
+        "the floor and cap of ``: no such tenant in the log",
+    )
+    assert sorted(chosen(lake, report, "responses")) == ["a", "z"]
+    some = run(lake, DAY, settings, tenants=["acme"], kind="some")
+    assert some.notes == ()  # who else is in the log was not looked for
 
 
 def test_a_backtest_of_what_traffic_keeps_warm_says_that_it_is_not_the_plan(

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warmup_lib.config import Config, PlanConfig
+from warmup_lib.layers.base import SHARED
 from warmup_lib.plan.coverage import COST, Mask
 from warmup_lib.plan.neighbours import Ints
 from warmup_lib.plan.offer import Offer
@@ -288,6 +289,29 @@ class Assembly:
         floor, cap = (np.stack(each, axis=1).ravel() for each in (floors, caps))
         there = np.bincount(of[of >= 0], minlength=len(floor))
         return Groups(self.rows(of, -1), np.minimum(floor, there), cap)
+
+    def unasked(self, groups: Groups, shares: Shares) -> list[dict[str, Any]]:
+        """Return where tenants have fewer items to choose from than their floors would hold.
+
+        Parts whose items belong to no tenant are left out.
+
+        Args:
+            groups: How the items of tenants are counted.
+            shares: What tenants get.
+        """
+        there = groups.count().reshape(len(self.entrants), -1)
+        owned = self.part[np.asarray(pc.not_equal(self.items["tenant"], SHARED), dtype=np.bool_)]
+        return [
+            {
+                "part": self.entrants[part].name,
+                "tenant": tenant,
+                "items": int(there[part, place]),
+                "floor": int(floor[part]),
+            }
+            for place, (tenant, floor) in enumerate(shares.floors().items())
+            for part in np.unique(owned).tolist()
+            if there[part, place] < floor[part]
+        ]
 
     def below(self, groups: Groups, tenants: Sequence[str], rows: Mask) -> list[dict[str, Any]]:
         """Return where some rows of tenants stay below their floors.

@@ -45,11 +45,13 @@ class Shared:
         facts: `budgets` with the limit and use of each, `saved_s` a day, its `bound_s`, the `gap`
             between the two as a share, and `short`: the items that tenants lack to their floors,
             of which `floors` tells part (layer, or layer/tier), tenant, items and floor.
+        unasked: The same of floors that would hold more items than the tenant asks for.
     """
 
     choices: Sequence[Choice]
     beyond: Sequence[Mapping[int, str]]
     facts: Mapping[str, Any]
+    unasked: Sequence[Mapping[str, Any]] = ()
 
 
 def sharing(config: Config) -> bool:
@@ -106,7 +108,8 @@ def choose(
     }
     names = [*groups, *cost]
     choices = table.choices(chosen, by_log | own_only)
-    return Shared(choices, _beyond(problem, chosen, names, table), facts)
+    unasked = table.unasked(groups[TENANT], shares) if shares and TENANT in groups else ()
+    return Shared(choices, _beyond(problem, chosen, names, table), facts, unasked)
 
 
 def _whole(entrants: Sequence[Entrant], config: Config, value: Value) -> Ints:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow.compute as pc
 
+from warmup_lib.config import Config
+from warmup_lib.config.budgets import TenantConfig
+from warmup_lib.layers.demand import Demand
 from warmup_lib.layers.natural import KEPT_WARM
 from warmup_lib.plan.budgets import Shared
 from warmup_lib.plan.parts import Part
@@ -14,7 +17,13 @@ from warmup_lib.tables import reason_word
 
 
 def notes(
-    parts: Sequence[Part], best: Shared, chosen: Shared, reserved: Mapping[str, Reserve]
+    parts: Sequence[Part],
+    best: Shared,
+    chosen: Shared,
+    reserved: Mapping[str, Reserve],
+    strangers: Mapping[str, TenantConfig],
+    *,
+    scoped: bool,
 ) -> tuple[str, ...]:
     """Return the sentences.
 
@@ -23,9 +32,17 @@ def notes(
         best: What would be chosen if nothing were warm.
         chosen: What was chosen.
         reserved: What backtests say of layers.
+        strangers: The settings of tenants who ask for nothing.
+        scoped: Whether the plan is for some tenants, models or days only.
     """
     backtests = (_backtest(layer, one, parts) for layer, one in reserved.items())
-    return (*backtests, *_nothing_to_warm(parts, best), *_floors(chosen))
+    return (
+        *backtests,
+        *_nothing_to_warm(parts, best),
+        *(() if scoped else _unknown(strangers)),
+        *_unasked(best, strangers),
+        *_floors(chosen),
+    )
 
 
 def _backtest(layer: str, reserve: Reserve, parts: Sequence[Part]) -> str:
@@ -63,6 +80,36 @@ def _why_nothing(part: Part, beyond: Mapping[int, str]) -> str:
         words = sorted({reason_word(reason) for reason in part.refused["reason"].to_pylist()})
         return f"all of {part.refused.num_rows:,} are left out ({', '.join(words)})"
     return "no candidate is expected to be asked for"
+
+
+def strangers(config: Config, demand: Demand) -> dict[str, TenantConfig]:
+    """Return the settings of tenants who ask for nothing."""
+    tables = (demand.prompts, demand.heads)
+    asking = {name for table in tables for name in pc.unique(table["tenant"]).to_pylist()}
+    return {name: one for name, one in config.plan.tenants.items() if name not in asking}
+
+
+def _unknown(strangers: Mapping[str, TenantConfig]) -> tuple[str, ...]:
+    set_of = {
+        name: " and ".join(
+            word for word, is_set in (("floor", one.floor > 0), ("cap", one.cap < 1)) if is_set
+        )
+        for name, one in strangers.items()
+    }
+    return tuple(
+        f"the {words} of `{name}`: no such tenant in the log"
+        for name, words in set_of.items()
+        if words
+    )
+
+
+def _unasked(best: Shared, strangers: Mapping[str, TenantConfig]) -> tuple[str, ...]:
+    return tuple(
+        f"{one['part']}: {one['tenant']} asks for {one['items']:,} different items only, its floor "
+        f"would hold {one['floor']:,}"
+        for one in best.unasked
+        if one["tenant"] not in strangers
+    )
 
 
 def _floors(chosen: Shared) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from warmup_lib.plan.drift import drift
 from warmup_lib.plan.feedback import BLOCKED, Feedback, any_never_hit
 from warmup_lib.plan.inputs import encoder_of, input_digests, plan_id, same_files
 from warmup_lib.plan.measured import measure
-from warmup_lib.plan.notes import notes
+from warmup_lib.plan.notes import notes, strangers
 from warmup_lib.plan.parts import Chooser, Part, open_parts
 from warmup_lib.plan.planned import planned
 from warmup_lib.plan.realised import read_feedback
@@ -142,7 +142,10 @@ def run(
             else:
                 warm, chosen = PLAN.empty(), best
             made = _write(lake, made_from, parts, chosen, warm, chooser.value, facts, feedback)
-            made = replace(made, notes=notes(parts, best, chosen, reserved))
+            scoped = since is not None or any(only is not None for only in ask.scope.values())
+            unknown = strangers(config, demand)
+            told = notes(parts, best, chosen, reserved, unknown, scoped=scoped)
+            made = replace(made, notes=told)
     rows_in = demand.prompts.num_rows + demand.heads.num_rows
     told = (*feedback.notes(), *made.notes)
     return replace(made, rows_in=rows_in, seconds=time.perf_counter() - started, notes=told)
