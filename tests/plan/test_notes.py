@@ -74,7 +74,7 @@ def test_a_floor_that_holds_more_than_its_tenant_asks_for_is_told(tmp_path: Path
     tenants = {"zeta": {"floor": 0.5}, "acme": {"floor": 0.4}}
     responses = {"generate": 0, "items": 4}
     report = run(lake, DAY, config({"tenants": tenants}, responses=responses))
-    said = "responses: zeta asks for 1 different items only, its floor would hold 2"
+    said = "responses: zeta asks for 1 different item only, its floor would hold 2"
     assert report.notes == (said,)
     assert chosen(lake, report, "responses") == ["a0", "a1", "a2", "z"]
     assert (report.facts["short"], report.facts["floors"]) == (0, [])

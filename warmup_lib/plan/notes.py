@@ -105,8 +105,8 @@ def _unknown(strangers: Mapping[str, TenantConfig]) -> tuple[str, ...]:
 
 def _unasked(best: Shared, strangers: Mapping[str, TenantConfig]) -> tuple[str, ...]:
     return tuple(
-        f"{one['part']}: {one['tenant']} asks for {one['items']:,} different items only, its floor "
-        f"would hold {one['floor']:,}"
+        f"{one['part']}: {one['tenant']} asks for {one['items']:,} different "
+        f"item{'s' * (one['items'] != 1)} only, its floor would hold {one['floor']:,}"
         for one in best.unasked
         if one["tenant"] not in strangers
     )
