@@ -38,13 +38,14 @@ def exact(
     if not len(problem.value):
         nothing = np.zeros(0, np.bool_)
         return Chosen(nothing, 0, 0, problem.short(nothing))
-    fewest = None
+    fewest, most = None, short or 0
     if short != 0 and len(_floors(problem)):
         fewest = _fewest(problem, short, nodes)
-        if fewest is None:
+        if fewest is not None:
+            most = problem.short(fewest)
+        elif short is None:
             return None
     scale = _MOST / max(1, int(problem.value.max()))
-    most = 0 if fewest is None else problem.short(fewest)
     rows, dual = _solved(problem, -scale * problem.value.astype(np.float64), 0, most, nodes, gap)
     if rows is None:
         if fewest is None:

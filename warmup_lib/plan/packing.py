@@ -24,7 +24,6 @@ _HALVINGS = 12
 _ABOVE = (1.0, 1.02, 1.1)
 """How far above the lowest prices that fit the bulk is taken: greed then has more room."""
 
-
 _BONUS = 256
 """Of a row for a floor, in mean values: so much that its own value hardly counts beside it."""
 

@@ -114,7 +114,11 @@ class Problem:
     def upto_floors(self, value: Ints) -> Problem:
         """Return the problem with other values and with no more of a group than its floor."""
         lower = [
-            replace(g, least=np.zeros_like(g.least), most=np.where(g.least > 0, g.least, g.most))
+            replace(
+                g,
+                least=np.zeros_like(g.least),
+                most=np.where(g.least > 0, np.minimum(g.least, g.most), g.most),
+            )
             for g in self.groups
         ]
         return replace(self, value=value, groups=tuple(lower))
