@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.sample_lake import sample_lake
-from tests.forecast.traces import hard, local, spread, zipf
+from tests.forecast.traces import half_new, hard, local, replaced, spread, zipf
 from warmup_lib.errors import InputDataError
 from warmup_lib.forecast.backtest import POLICIES, Backtest, backtest
 from warmup_lib.forecast.trace import Trace, trace_of
@@ -128,6 +128,24 @@ def test_little_is_lost_where_a_scan_turns_round() -> None:
     there = np.arange(750)
     scan = spread(np.tile(np.append(there, there[::-1]), 6), 15)
     assert behind(backtest(scan, 300, ONE_HOUR)) <= 1.5
+
+
+@pytest.mark.parametrize("items", [983, 991, 999])
+def test_a_few_hits_do_not_hide_what_comes_back_every_period(items: int) -> None:
+    batch = spread(replaced(12, 1000, items, every=12), 12)
+    assert behind(backtest(batch, 500, ONE_HOUR)) <= 0.5
+
+
+@pytest.mark.parametrize("every", [3, 4])
+@pytest.mark.parametrize("renewed", [True, False])
+def test_little_is_lost_where_all_items_are_replaced_at_once(every: int, renewed: bool) -> None:
+    batch = spread(replaced(12, 2000, 1927, every), 12)
+    assert behind(backtest(batch, 1567, ONE_HOUR, renewed=renewed)) <= 0.5
+
+
+def test_little_is_lost_where_half_of_a_scan_is_new_every_period() -> None:
+    scan = spread(half_new(12, 1500, 980), 12)
+    assert behind(backtest(scan, 925, ONE_HOUR)) <= 0.5
 
 
 def test_what_is_popular_is_found_where_all_accesses_have_one_time() -> None:

@@ -28,6 +28,21 @@ def local(seed: int, n: int, width: int) -> Ints:
     return np.asarray(np.arange(n) // 10 + np.random.default_rng(seed).integers(0, width, n))
 
 
+def replaced(days: int, a_day: int, items: int, every: int) -> Ints:
+    """Return accesses to one set of items in random order, a new one each day, over and over.
+
+    The set is replaced by another every so many days.
+    """
+    orders = [np.random.default_rng(day).permutation(items) for day in range(days)]
+    return np.concatenate([np.resize(o, a_day) + d // every * items for d, o in enumerate(orders)])
+
+
+def half_new(days: int, a_day: int, items: int) -> Ints:
+    """Return scans of a set of items, over and over, of which half are new each day."""
+    scans = [np.arange(items) + day * items // 2 for day in range(days)]
+    return np.concatenate([np.resize(scan, a_day) for scan in scans])
+
+
 def mixed(seed: int, one: Ints, other: Ints) -> Ints:
     first = np.random.default_rng(seed).random(len(one)) < 0.5
     return np.asarray(np.where(first, one, other + 10**7))

@@ -51,6 +51,11 @@ class Expert:
     estimator: str | None = None
     renewed: bool = False
 
+    @property
+    def fixed(self) -> bool:
+        """Whether items are planned that stay until the next plan."""
+        return self.share > 0 and not self.renewed
+
     def reserved(self, capacity: int) -> int:
         """Return how many items are planned."""
         return round(self.share * capacity)

@@ -9,7 +9,7 @@ import numpy as np
 
 from warmup_lib.forecast.caches import NOBODY, Simulated
 from warmup_lib.forecast.experts import Expert, Field
-from warmup_lib.forecast.family import LAST
+from warmup_lib.forecast.family import ALL, LAST
 from warmup_lib.forecast.trace import Flags, Ints
 
 _MEMORIES = (np.inf, 8.0, 2.0)
@@ -17,6 +17,12 @@ _MEMORIES = (np.inf, 8.0, 2.0)
 
 _COST = 0.3
 """Part of the items an expert holds and the cache does not that are taken to be missed once."""
+
+_LITTLE = 0.05
+"""Part of the first period's accesses: where no expert has hit more there is little to lose."""
+
+_TIE = 0.25
+"""Square roots of a count of hits, its standard errors, by which a fixed plan must be ahead."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +128,20 @@ class _Course:
         self._field = field
         self._cache = cache
         self._place = 0
+        self._period_of = np.cumsum([one.at >= 1 for one in field.intervals])
+        self._period = 0
         self.planning = True
 
     def reach(self, place: int) -> None:
         """Come to the beginning of a slice."""
         of = self._field.interval_of
         self.planning = place == 0 or of[place] != of[place - 1]
+        self._period = int(self._period_of[of[place]])
         self._place = place
+
+    def begins(self, period: int) -> bool:
+        """Say whether the period of this number, of those with accesses, begins; first: 0."""
+        return self.planning and self._period == period
 
     @property
     def has_plans(self) -> bool:
@@ -181,8 +194,9 @@ class _Selector:
         self._experts = experts
         self._course = course
         self._hits = np.zeros(len(experts))
-        self._untried = next(
-            i for i, e in enumerate(experts) if e.estimator == LAST and e.share == 1
+        self._last, self._all = (
+            next(i for i, one in enumerate(experts) if one.estimator == name and one.share == 1)
+            for name in (LAST, ALL)
         )
         self._current = 0
         self.record = 0.0
@@ -192,20 +206,49 @@ class _Selector:
         """The expert followed."""
         return self._experts[self._current]
 
-    def look(self) -> None:
+    def look(self, seen: int) -> None:
         """Follow the best expert where that is worth what the change costs.
 
-        As long as none has hit anything a plan can only win: what was asked for last.
+        As long as none has hit anything a plan can only win: what was asked for last. Where little
+        was hit in the first period, the second begins with a plan of all of the first.
+
+        Args:
+            seen: Accesses so far.
         """
+        if self._course.begins(2):
+            self._equate()
         if not self._hits.any():
-            self._current = self._untried if self._course.has_plans else 0
+            self._current = self._last if self._course.has_plans else 0
             return
-        best = int(np.argmax(self._hits))
+        if self._course.begins(1) and self._hits.max() <= _LITTLE * seen:
+            self._current = self._all
+            return
+        best = self._best()
         so_far = float(self._hits[self._current])
         change = self.expert, self._experts[best], so_far > 0
         if self._course.worth_it(float(self._hits[best]) - so_far, *change):
             self.record -= self._course.cost(*change)
             self._current = best
+
+    def _equate(self) -> None:
+        """Take a plan of the last period to have hit what one of all history has.
+
+        In the second period the last one is all there is. What was planned as the last period then
+        was the last part of the first.
+        """
+        self._hits[self._last] = self._hits[[self._last, self._all]].max()
+        if self._current == self._all:
+            self._current = self._last
+
+    def _best(self) -> int:
+        """Return the expert with most hits; of fixed plans as good as equal, the last period's.
+
+        Where all items are replaced in one go, it is the first to know the new ones.
+        """
+        best = int(np.argmax(self._hits))
+        most = float(self._hits[best])
+        tied = most - float(self._hits[self._last]) <= _TIE * most**0.5
+        return self._last if tied and self._experts[best].fixed else best
 
     def learn(self, gains: Ints, elapsed: float) -> None:
         """Take in what each expert hit in a slice, so many periods after the one before."""
@@ -237,7 +280,7 @@ def follow_the_best(field: Field, item: Ints, capacity: int) -> Outcome:
     for place, begin in enumerate(field.slices[:-1].tolist()):
         course.reach(place)
         for one in selectors:
-            one.look()
+            one.look(begin)
         best = max(selectors, key=lambda one: one.record)
         if course.worth_it(best.record - leader.record, leader.expert, best.expert, True):
             leader = best
