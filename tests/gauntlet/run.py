@@ -186,7 +186,7 @@ class Gauntlet:
         before = [a for a in world.corpus.planned if applied.get(world.digest(a)) == "warmed"]
         before = world.there(before)
         had = {id(ask): self._places(ask) for ask in before}
-        world.evict(0.2)
+        world.evict(0.3)
         for ask in armoury.some(world.there(before), EACH // 2):
             world.redis.delete(world.answer_key(ask))  # or somebody else makes room
         left = {id(ask): self._places(ask) for ask in before}
@@ -197,7 +197,7 @@ class Gauntlet:
         # the system prompts.
         lost = [shot for shot in shots if "responses" not in left[id(shot.ask)]]
         still = [shot for shot in shots if "responses" in left[id(shot.ask)]]
-        assert len(lost) >= EACH, len(lost)
+        assert len(lost) >= EACH <= len(still), (len(lost), len(still))
         mixed = [*armoury.shuffled(lost)[:EACH], *armoury.shuffled(still)[:20]]
         await self.send(armoury.shuffled(mixed), "e")
 

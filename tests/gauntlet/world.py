@@ -208,17 +208,17 @@ class World:
     # -- what breaks later -----------------------------------------------------------------------
 
     def evict(self, share: float) -> None:
-        """Have the Redis drop a share of its memory by its own policy."""
-        used = self.redis.info("memory")["used_memory"]
-        empty = 4_000_000
+        """Have the Redis drop about a share of its keys by its own policy.
+
+        Its room shrinks little by little: what is freed is not counted at once.
+        """
+        left = (1 - share) * self.redis.dbsize()
         self.redis.config_set("maxmemory-policy", "allkeys-random")
-        self.redis.config_set("maxmemory", int(used - share * max(0, used - empty)))
-        for _ in range(20):
-            try:
-                self.redis.set("filler", "x", ex=1)
-            except redis.exceptions.OutOfMemoryError:
-                time.sleep(0.05)
-        self.redis.config_set("maxmemory", 0)
+        while self.redis.dbsize() > left:
+            used = self.redis.info("memory")["used_memory"]
+            self.redis.config_set("maxmemory", used - 50_000)
+            time.sleep(0.02)
+            self.redis.config_set("maxmemory", 0)
 
     def kill(self, host: Service) -> None:
         """End a host's process."""
