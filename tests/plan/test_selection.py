@@ -110,16 +110,16 @@ def test_ties_go_to_the_smaller_digest_across_groups() -> None:
 
 def test_warm_items_serve_and_are_not_chosen_again() -> None:
     rows = [prompt("a", 3), prompt("b", 1), prompt("c", 3), prompt("d", 4)]
-    vectors = Planar({**FANS, "t-old": 175.0})
+    vectors = Planar({**FANS, "t-z": 175.0})
     candidates = items(rows)
-    warm = items([prompt("b"), prompt("old")])  # nobody asks for `old` any more; it serves d
+    warm = items([prompt("b"), prompt("z")])  # nobody asks for `z` any more; it serves d
     points = lay_out(demand(rows), candidates, warm)
     held = points.holding(warm)
     served = served_points(points, vectors, THRESHOLD, held)
 
     assert int(points.heat[served].sum()) == 11_000_000
     assert int(points.heat.sum()) == 11_000_000
-    some = served_points(points, vectors, THRESHOLD, points.holding(items([prompt("old")])))
+    some = served_points(points, vectors, THRESHOLD, points.holding(items([prompt("z")])))
     assert int(points.heat[some].sum()) == 4_000_000
     more = most_covering(points, vectors, THRESHOLD, 9, silent, held=held, served=some)
     assert chosen(more, candidates) == ["a", "c"]
