@@ -118,7 +118,7 @@ _SPELLED = _listed("""
     seventeen, eighteen, nineteen, twenty-five, thirty, forty-two, fifty, sixty, seventy,
     eighty-eight, ninety, a hundred, two hundred, a thousand
 """)
-_PLACES = _listed("first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, 3rd, 11th")
+_PLACES = _listed("first, second, third, fourth, fifth, sixth, seventh, eighth, ninth, 12th, 11th")
 NUMBERS: Sequence[tuple[tuple[str, ...], tuple[str, ...]]] = (
     (("My balance is £{}. {text}", "{text} The amount was {} euros", "{text} of ${}"), _MONEY),
     (("{text} I asked at {}", "At {} I saw it. {text}"), _CLOCK),
