@@ -44,10 +44,12 @@ demo: .venv/base ## Run the main job end to end on the embedded stack (LOG=shipp
 
 .PHONY: test-system
 test-system: # tests/deploy validates docker-compose.yaml, with no engine; tests/targets wants a Redis
-# with TLS, tests/observe a Prometheus
+# with TLS, tests/observe a Prometheus; libcachesim, a peer of the policies, loads glib
 	@command -v docker-compose >/dev/null || deploy/debian-packages.sh docker-compose
 	@command -v promtool >/dev/null || deploy/debian-packages.sh prometheus
 	@command -v redis-check-rdb >/dev/null || deploy/debian-packages.sh redis-tools
+	@$(PYTHON) -c 'import ctypes; ctypes.CDLL("libglib-2.0.so.0")' 2>/dev/null \
+	  || deploy/debian-packages.sh libglib2.0-0
 
 .PHONY: test
 test: test-system check ## Set everything up and run all tests but the slow ones

@@ -73,7 +73,7 @@ def plain_url(
     server_settings = {"port": str(port), "bind": "127.0.0.1", "save": "", "dir": str(folder)}
     argv = [server, *(part for k, v in server_settings.items() for part in (f"--{k}", v))]
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL) as process:
-        with redis.Redis(port=port, retry=Retry(ConstantBackoff(0.05), 100)) as client:
+        with redis.Redis("127.0.0.1", port, retry=Retry(ConstantBackoff(0.05), 100)) as client:
             client.ping()
         yield f"redis://127.0.0.1:{port}/0"
         process.terminate()

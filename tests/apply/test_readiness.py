@@ -44,9 +44,17 @@ def go(lake: Lake, targets: Any, items: Any, layers: Any, **apply: Any) -> Stage
     return asyncio.run(warm(lake, items, layers, targets, memory_context(**apply), resume=False))
 
 
+class Late(MemoryTarget):
+    """Comes up half a second after it was first asked."""
+
+    def answer(self) -> None:
+        if not self.calls:
+            Timer(0.5, lambda: setattr(self, "down", False)).start()
+        super().answer()
+
+
 def test_a_target_that_comes_up_later_is_waited_for_and_the_offset_told(lake: Lake) -> None:
-    early, late = MemoryTarget("early"), MemoryTarget("late", down=True)
-    Timer(0.5, lambda: setattr(late, "down", False)).start()
+    early, late = MemoryTarget("early"), Late("late", down=True)
     report = go(lake, [early, late], ITEMS, [MemoryLayer("embeddings")])
     assert len(early.held) == len(late.held) == 10
     assert report.facts["unavailable"] == []
