@@ -139,6 +139,8 @@ def _vllm_environment(threads: int, cache_gib: int, home: Path) -> dict[str, str
         # Waiting threads sleep instead of spinning. Where anything else runs on the same cores,
         # spinning was seen to cost most of the speed: 1 token/s instead of 32, beside one process.
         "OMP_WAIT_POLICY": "PASSIVE",
+        # vLLM compiles the ranking of log-probabilities, and dies where there is no C++ compiler.
+        "TORCHDYNAMO_DISABLE": "1",
         "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True",
         "VLLM_CACHE_ROOT": str(home / "cache"),
         "VLLM_CONFIG_ROOT": str(home / "cache"),
