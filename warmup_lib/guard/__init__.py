@@ -70,6 +70,7 @@ def signature(text: str) -> str:
         digits = in_digits(said.casefold(), in_words)
         code = "\n".join(_CODE.findall(plain))
         found |= tasks(said) | strings(code) | comparisons(code)
+        # "Why is this slow?" and "Make this faster" ask the same of a piece of code.
         if "-speed" in found:
             found.discard("-slow")
     found |= names(said, words)

@@ -80,7 +80,7 @@ def in_digits(text: str, in_words: bool) -> str:
     """
     if in_words:
         text = _WORD.sub(lambda m: _VALUES.get(bare(m[0]), m[0]), text)
-        text = _HUNDREDS.sub(_in_digits, _TENS.sub(_in_digits, text))
+        text = _HUNDREDS.sub(_tens_and_ones, _TENS.sub(_tens_and_ones, text))
     if "one " in text:
         text = _ONE_THING.sub(_one, text)
     if "," in text:
@@ -124,7 +124,7 @@ def han_numerals(text: str) -> list[re.Match[str]]:
     ]
 
 
-def _in_digits(parts: re.Match[str]) -> str:
+def _tens_and_ones(parts: re.Match[str]) -> str:
     """Return an English number of several words, those but "one" already being digits."""
     tens, ones = ("1" if part in ("one", "a") else part for part in parts.groups(""))
     value = (
